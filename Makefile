@@ -96,9 +96,6 @@ bench-scale: peers ## measure rows on disk and on Dask, and write docs/project/s
 	$(PEERS)/bin/python -m benchmarks.scale $(BENCH_ARGS)
 	$(PEERS)/bin/python -m benchmarks.scale --page
 
-latency: $(STAMPS)/installed $(STAMPS)/cli ## send Ctrl-C to fits at random moments, and measure how soon they end
-	$(BIN)/python -m benchmarks.latency $(BENCH_ARGS)
-
 reproduce: $(STAMPS)/installed $(STAMPS)/plot ## compute all published tables and figures, and their pages, in hours, or with REPRODUCE_ARGS=--quick in minutes
 	$(BIN)/python -m reproduce all $(REPRODUCE_ARGS)
 

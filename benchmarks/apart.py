@@ -25,7 +25,7 @@ import threadpoolctl
 from numpy.typing import NDArray
 
 import powermeans
-from benchmarks.machine import digest
+from benchmarks.machine import begin_peak, digest, held
 from benchmarks.turns import repeated, seconds
 from powermeans import KMeans, PowerKMeans, _native, kmeans_plusplus
 from powermeans.mathematics.rules import Hard, Power, Rule
@@ -125,14 +125,6 @@ class Answers:
         elapsed = seconds(lambda: model.fit(self._points))
         return {"seconds": elapsed, "inertia": float(model.inertia_)}
 
-    def call(self, method: str) -> float:
-        """Seconds of one of many calls, to `predict` or of a whole fit."""
-        if method == "predict":
-            model = KMeans(len(self._seeds), init=self._seeds, n_init=1, max_iter=1)
-            model.fit(self._points)
-            return repeated(lambda: model.predict(self._points))
-        return repeated(lambda: self.fit(method, random_state=0))
-
     def memory(self, estimator: str, shape: tuple[int, int, int], dtype: str) -> float:
         """Return the megabytes by which the peak of a fit is above its input; needs Linux."""
         n_points, n_features, k = shape
@@ -143,10 +135,10 @@ class Answers:
         # So that modules loaded on the way do not count.
         fits[estimator](mixture(max(500, 2 * k), n_features, k, dtype))
         points = mixture(n_points, n_features, k, dtype)
-        Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
-        before = kilobytes("VmRSS")
+        begin_peak()
+        before = held("VmRSS")
         fits[estimator](points)
-        return (kilobytes("VmHWM") - before) * 1024 / 1e6
+        return (held("VmHWM") - before) / 1e6
 
     def _opened(self) -> Any:
         """The points, opened once for each number of threads."""
@@ -166,12 +158,6 @@ def mixture(n_points: int, n_features: int, n_centers: int, dtype: str) -> NDArr
         block[:] = means[rng.integers(0, n_centers, len(block))]
         block += rng.standard_normal(block.shape)
     return points
-
-
-def kilobytes(field: str) -> int:
-    """Return an entry of the memory of this process, on Linux."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 def rule_of(power: float) -> Rule:

@@ -6,13 +6,13 @@ The two take turns, and each figure is the median of three fits after one that i
 from __future__ import annotations
 
 import datetime
-import time
-from statistics import median
+from functools import partial
 
 import torch
 
 from benchmarks import machine
 from benchmarks.pages import Page, as_markdown
+from benchmarks.turns import seconds_in_turns
 from powermeans import KMeans, PowerKMeans
 from powermeans.system.threads import usable_processors
 
@@ -39,16 +39,12 @@ def main() -> None:
     rows = [["Points, features, clusters", *(f"{m}: card, array" for m in MODELS)]]
     for size in SIZES:
         on_card = clusters(*size)
-        places, k = (on_card, on_card.cpu().numpy()), size[2]
+        places, k = {"card": on_card, "array": on_card.cpu().numpy()}, size[2]
         rows.append([" × ".join(f"{n:,}" for n in size[:2]) + f", {k}"])
         for make in MODELS.values():
-            seconds: list[list[float]] = [[], []]
-            for _ in range(1 + N_FITS):
-                for points, found in zip(places, seconds, strict=True):
-                    started = time.perf_counter()
-                    make(k).fit(points)
-                    found.append(time.perf_counter() - started)
-            rows[-1].append(", ".join(f"{median(found[1:]):.2f} s" for found in seconds))
+            fits = {at: partial(make(k).fit, points) for at, points in places.items()}
+            seconds = seconds_in_turns(fits, N_FITS)
+            rows[-1].append(", ".join(f"{found:.2f} s" for found in seconds.values()))
     where = (
         f"Measured {datetime.date.today()} in float32 on one {torch.cuda.get_device_name()} with "
         f"PyTorch {torch.__version__}, and on {usable_processors()} cores of {machine.processor()}."

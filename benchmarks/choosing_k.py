@@ -1,9 +1,9 @@
 """How often `choose_k` recommends the number of clusters that the data was drawn with.
 
-Generated families in 2 to 500 features, single clusters, and sets that people know. The constants
-of the decision were settled on sets of even index and on sets of index 3000 and more; the odd ones
-below judge it. On the smaller sets, rules of the literature are asked as well. A criterion that
-says nothing is not right.
+Generated families in 2 to 500 features, and single clusters. The constants of the decision were
+settled on sets of even index and on sets of index 3000 and more; the odd ones below judge it. On
+the smaller sets, rules of the literature are asked as well. A criterion that says nothing is not
+right.
 """
 
 from __future__ import annotations
@@ -18,26 +18,14 @@ import numpy as np
 
 from benchmarks import machine, one_cluster_sets
 from benchmarks.pages import Page, Rows, as_markdown, as_text
-from benchmarks.rules_for_k import gap, knee, prediction_strength
-from benchmarks.sets_of_known_k import (
-    NAMED,
-    TELLABLE,
-    KnownSet,
-    generated,
-    labelled,
-    named,
-)
+from benchmarks.rules_for_k import gap, prediction_strength
+from benchmarks.sets_of_known_k import TELLABLE, KnownSet, generated
 from powermeans import choose_k
-from powermeans.choosing_k import ChoiceOfK
-from powermeans.metrics import adjusted_rand_index
 
 NAME = "choosing_k"
 PAGE = Page("project/measurements", "python -m benchmarks.choosing_k --page")
-# Centers whose clusters agree as much with the true ones, by the adjusted Rand index, found them.
-_AS_FOUND = 0.8
 # The gap and the prediction strength cluster many other sets, so only smaller sets ask them.
 _MOST_VALUES = 20_000
-RULES = ("knee", "gap", "prediction strength")
 # What the page compares, by the name in the cells.
 COMPARED = {
     "`choose_k`": "the decision",
@@ -51,13 +39,12 @@ class Cell(TypedDict):
     """One set: what each criterion said, and the decision."""
 
     name: str
-    group: str  # tune, judge, one cluster or known
+    group: str  # tune, judge or one cluster
     family: str
     n: int
     d: int
     k: int
     tellable: float | None
-    found: float | None  # the adjusted Rand index of the clusters found with the true k
     said: dict[str, int | None]
     is_clear: bool
 
@@ -65,7 +52,6 @@ class Cell(TypedDict):
 def measured(known: KnownSet, group: str) -> Cell:
     choice = choose_k(known.points, known.k_range, random_state=0)
     said = choice.by_criterion | {"the decision": choice.recommended}
-    said["knee"] = _knee_of_log(known, choice)
     if group != "tune" and known.points.size <= _MOST_VALUES:
         sizes, rng = [1, *known.k_range], np.random.default_rng(0)
         said["gap"] = gap(known.points, sizes, rng)
@@ -79,28 +65,9 @@ def measured(known: KnownSet, group: str) -> Cell:
         "d": n_features,
         "k": known.n_clusters,
         "tellable": None if math.isnan(known.tellable) else known.tellable,
-        "found": _found(known, choice),
         "said": said,
         "is_clear": choice.is_clear,
     }
-
-
-def _knee_of_log(known: KnownSet, choice: ChoiceOfK) -> int | None:
-    """Return the knee of log W(k): that of W(k) is at small k wherever W(k) falls by much."""
-    of_one = np.square(known.points - known.points.mean(axis=0)).sum()
-    sizes = np.array([1, *choice.table["k"]])
-    inertias = np.array([of_one, *choice.table["inertia"]])
-    bend = knee(sizes, np.log(np.maximum(inertias, np.finfo(np.float64).tiny)))
-    return None if bend is None else int(sizes[bend])
-
-
-def _found(known: KnownSet, choice: ChoiceOfK) -> float | None:
-    """Compare the clusters found with the true k with the true ones, without noise."""
-    if known.labels is None or known.n_clusters not in choice.centers:
-        return None
-    labels = choice.model(known.n_clusters).predict(known.points)
-    is_clustered = known.labels >= 0
-    return adjusted_rand_index(labels[is_clustered], known.labels[is_clustered])
 
 
 def is_right(cell: Cell, name: str) -> bool:
@@ -129,9 +96,6 @@ def share(cells: Iterable[Cell], name: str, is_so: Callable[[Cell, str], bool]) 
 SHOWN: dict[str, Callable[[Cell], bool]] = {
     "tuned on": lambda cell: cell["group"] == "tune" and counts(cell),
     "judged on": lambda cell: cell["group"] == "judge" and counts(cell),
-    "of these found": lambda cell: (
-        cell["group"] == "judge" and counts(cell) and (cell["found"] or 0.0) >= _AS_FOUND
-    ),
     "to d = 10": lambda cell: cell["group"] == "judge" and counts(cell) and cell["d"] <= 10,
     "d = 30 to 500": lambda cell: cell["group"] == "judge" and counts(cell) and cell["d"] > 10,
     "blobs": lambda cell: cell["family"] == "blobs" and (cell["tellable"] or 0) > 0.999,
@@ -181,32 +145,6 @@ def right_rates(cells: list[Cell]) -> Rows:
     return rows
 
 
-def family_rates(cells: list[Cell]) -> Rows:
-    """Percent right of the decision, by family, on the sets to judge by."""
-    judged = [c for c in cells if c["group"] == "judge" and (counts(c) or c["k"] == 1)]
-    rows = [["family", "sets", "right %", "of these clear %"]]
-    for family in dict.fromkeys(cell["family"] for cell in judged):
-        some = [cell for cell in judged if cell["family"] == family]
-        right = [cell for cell in some if is_right(cell, "the decision")]
-        clear = f"{100 * mean(cell['is_clear'] for cell in right):.0f}" if right else "–"
-        of_all = f"{100 * rate(some, 'the decision'):.0f}"
-        rows.append([family, str(len(some)), of_all, clear])
-    return rows
-
-
-def known_rows(cells: list[Cell]) -> Rows:
-    rows = [["set", "n × d", "known k", "recommended", "clear", *RULES]]
-    for cell in cells:
-        if cell["group"] == "known":
-            said = cell["said"]
-            others = ("" if name not in said else str(said[name] or "–") for name in RULES)
-            clear = "yes" if cell["is_clear"] else "no"
-            size = f"{cell['n']} × {cell['d']}"
-            recommended = str(said["the decision"])
-            rows.append([cell["name"], size, str(cell["k"]), recommended, clear, *others])
-    return rows
-
-
 def as_page(stored: dict) -> str:
     cells = stored["figures"]["cells"]
     n_generated = sum(cell["group"] in ("tune", "judge") for cell in cells)
@@ -233,10 +171,7 @@ def main() -> None:
         for index in range(arguments.sets)
     ]
     cells += [measured(known, "one cluster") for known in of_one_cluster(arguments.shapes)]
-    cells += [measured(named(name), "known") for name in NAMED]
-    cells += [measured(known, "known") for known in labelled()]
-    tables = compared_rates, right_rates, family_rates, known_rows
-    for table in tables:
+    for table in compared_rates, right_rates:
         print(as_text(table(cells)), end="\n\n", flush=True)
     print(machine.store(NAME, {"cells": cells}))
 

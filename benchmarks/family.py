@@ -86,17 +86,12 @@ def _sweep_cell(n_points: int, n_features: int, n_centers: int, dtype: type, rul
 
 Draw = Callable[[np.random.Generator, np.ndarray], np.ndarray]
 
-POPULATIONS: dict[str, Draw] = {
-    "Gaussian": lambda rng, middles: rng.normal(middles, 4.0),
-    "binomial": lambda rng, middles: rng.binomial(50, middles / 50).astype(float),
-    "Poisson": lambda rng, middles: rng.poisson(middles).astype(float),
-    "gamma": lambda rng, middles: rng.gamma(3.0, middles / 3.0),
-}
-MATCHING = {
-    "Gaussian": "squared_euclidean",
-    "binomial": "binomial",
-    "Poisson": "poisson",
-    "gamma": "gamma",
+# Each population with the name of its divergence.
+POPULATIONS: dict[str, tuple[str, Draw]] = {
+    "Gaussian": ("squared_euclidean", lambda rng, middles: rng.normal(middles, 4.0)),
+    "binomial": ("binomial", lambda rng, middles: rng.binomial(50, middles / 50).astype(float)),
+    "Poisson": ("poisson", lambda rng, middles: rng.poisson(middles).astype(float)),
+    "gamma": ("gamma", lambda rng, middles: rng.gamma(3.0, middles / 3.0)),
 }
 # A hair above zero, and the largest number below that of the trials, are where domains end.
 DIVERGENCES: dict[str, tuple[str | Bregman, float, float]] = {
@@ -109,7 +104,7 @@ DIVERGENCES: dict[str, tuple[str | Bregman, float, float]] = {
 
 def divergences() -> Iterator[dict]:
     """For each population the mean scores of each divergence over the trials."""
-    for population, draw_points in POPULATIONS.items():
+    for population, (matching, draw_points) in POPULATIONS.items():
         scores: dict[str, list[tuple[float, float]]] = {name: [] for name in DIVERGENCES}
         for trial in range(N_TRIALS):
             rng = np.random.default_rng(trial)
@@ -121,7 +116,7 @@ def divergences() -> Iterator[dict]:
                     (adjusted_rand_index(truth, labels), variation_of_information(truth, labels))
                 )
         yield {"population": population} | {
-            name: _score(of, scores[MATCHING[population]]) for name, of in scores.items()
+            name: _score(of, scores[matching]) for name, of in scores.items()
         }
 
 
@@ -186,13 +181,10 @@ def outliers() -> Iterator[dict]:
             for seed in SEEDS:
                 rng = np.random.default_rng(seed)
                 truth = rng.integers(5, size=900)
-                middles = (
-                    8
-                    * sklearn.datasets.make_blobs(
-                        5, n_features, centers=5, cluster_std=0.0, random_state=seed
-                    )[0]
-                    / math.sqrt(n_features)
+                middles, _ = sklearn.datasets.make_blobs(
+                    5, n_features, centers=5, cluster_std=0.0, random_state=seed
                 )
+                middles = 8 * middles / math.sqrt(n_features)
                 inliers = middles[truth] + rng.normal(size=(900, n_features))
                 points = np.vstack([inliers, draw_outliers(rng, np.empty((100, n_features)))])
                 for found, estimator in (

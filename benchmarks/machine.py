@@ -12,8 +12,7 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +39,17 @@ def digest(package: str) -> str:
     folder = Path(str(importlib.import_module(package).__file__)).parent
     files = sorted(file for file in folder.rglob("*") if file.suffix in {".py", ".so", ".pyd"})
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:8]
+
+
+def begin_peak() -> None:
+    """Let the peak of the memory of this process begin anew; needs Linux."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def held(field: str) -> int:
+    """Return an entry of the memory of this process in bytes, as VmRSS or VmHWM; needs Linux."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 # Stored results.
@@ -145,25 +155,6 @@ class Steadiness:
 
     def drift(self) -> float:
         return abs(seconds_of_a_loop() / self._before - 1)
-
-
-@contextmanager
-def busy_neighbours(n: int) -> Iterator[None]:
-    """Keep so many processors busy meanwhile, as others do on a machine that is shared."""
-    processes = [multiprocessing.Process(target=_never_end, daemon=True) for _ in range(n)]
-    for process in processes:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-
-
-def _never_end() -> None:
-    while True:
-        pass
 
 
 def seconds_of_a_loop() -> float:

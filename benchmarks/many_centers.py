@@ -1,10 +1,10 @@
 """Many centers over embeddings: sums of squares, time, and what they are worth to a search.
 
 Each method trains on all points with two threads, in a process of its own. Measured are seconds,
-the sum of squares of all points about their nearest centers, how even the cells are, and the recall
-of an inverted file: the share of the ten nearest neighbours of a query that lie in the cells
-scanned, where cells are scanned in the order of their centers until a share of all rows is reached.
-Queries are rows that no method trains on. POWERMEANS_DATA names the folder of the real sets.
+the sum of squares of all points about their nearest centers, and the recall of an inverted file:
+the share of the ten nearest neighbours of a query that lie in the cells scanned, where cells are
+scanned in the order of their centers until a share of all rows is reached. Queries
+are rows that no method trains on. POWERMEANS_DATA names the folder of the real sets.
 
     python -m benchmarks.many_centers                  # the smallest set
     python -m benchmarks.many_centers --sets 1M        # one of SETS
@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks import machine
-from benchmarks.pages import Page, Rows, as_markdown, as_text
+from benchmarks.pages import Page, Points, as_markdown, as_text
 from powermeans import KMeans, PowerKMeans
 from powermeans.datasets import load_data_set
 from powermeans.engine import SweepState
@@ -49,7 +49,7 @@ SHARES = (0.01, 0.02, 0.05, 0.1)
 # Of faiss by default.
 N_ITERATIONS = 25
 
-Points = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 
 class Clock:
@@ -67,10 +67,10 @@ class Clock:
         return _cpu_seconds() - self._began
 
 
-Train = Callable[[Points, int, int, Clock], NDArray]
+Train = Callable[[Matrix, int, int, Clock], NDArray]
 
 
-def embeddings(n_points: int, n_features: int, seed: int) -> Points:
+def embeddings(n_points: int, n_features: int, seed: int) -> Matrix:
     """Draw points as embeddings lie: topics of unequal sizes with heavy tails, in few directions.
 
     Topics have Zipf sizes of exponent 0.8 and spreads of their own. Around them lie Student's t of
@@ -93,24 +93,24 @@ def embeddings(n_points: int, n_features: int, seed: int) -> Points:
     return points
 
 
-def power_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+def power_kmeans(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
     model = PowerKMeans(
         k, effort="fast", random_state=seed, n_threads=N_THREADS, callback=_noting(k, clock)
     )
     return model.fit(points).cluster_centers_
 
 
-def balanced(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+def balanced(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
     model = PowerKMeans(k, random_state=seed, n_threads=N_THREADS)
     return model.fit(points).cluster_centers_
 
 
-def tree_and_two_sweeps(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+def tree_and_two_sweeps(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
     model = KMeans(k, init=TreeSeeds(), n_init=1, max_iter=2, random_state=seed)
     return model.fit(points).cluster_centers_
 
 
-def tree_seeds(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+def tree_seeds(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
     return TreeSeeds()(points, k, np.random.RandomState(seed))
 
 
@@ -124,36 +124,28 @@ def _noting(k: int, clock: Clock) -> Callable[[SweepState], None]:
     return note
 
 
-def faiss_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
-    import faiss
+def of_faiss(name: str) -> Train:
+    """Return a training of as many times one iteration as faiss iterates, or until the limit."""
 
-    return _by_iterations(faiss.Kmeans, points, k, seed, clock)
+    def train(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
+        import faiss
 
+        faiss.omp_set_num_threads(N_THREADS)
+        centers, all_points = None, {"max_points_per_centroid": 2**31 - 1}
+        for done in range(N_ITERATIONS):
+            if clock.seconds() > clock.limit:
+                clock.stopped = f"{done} of {N_ITERATIONS} iterations"
+                break
+            model = getattr(faiss, name)(points.shape[1], k, niter=1, seed=seed + 1, **all_points)
+            model.train(points, init_centroids=centers)
+            centers = model.centroids.copy()
+            clock.note(model.obj[-1])
+        return centers
 
-def faiss_super_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
-    import faiss
-
-    return _by_iterations(faiss.SuperKmeans, points, k, seed, clock)
-
-
-def _by_iterations(kind: Any, points: Points, k: int, seed: int, clock: Clock) -> NDArray:
-    """Train as many times for one iteration as faiss iterates, or until the limit."""
-    import faiss
-
-    faiss.omp_set_num_threads(N_THREADS)
-    centers = None
-    for done in range(N_ITERATIONS):
-        if clock.seconds() > clock.limit:
-            clock.stopped = f"{done} of {N_ITERATIONS} iterations"
-            break
-        model = kind(points.shape[1], k, niter=1, seed=seed + 1, max_points_per_centroid=2**31 - 1)
-        model.train(points, init_centroids=centers)
-        centers = model.centroids.copy()
-        clock.note(model.obj[-1])
-    return centers
+    return train
 
 
-def super_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+def super_kmeans(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
     from superkmeans import SuperKMeans
 
     return SuperKMeans(k, points.shape[1], n_threads=N_THREADS, seed=seed + 1).train(points)
@@ -162,7 +154,7 @@ def super_kmeans(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
 def of_sklearn(name: str, **options: Any) -> Train:
     """Return the training of an estimator of scikit-learn."""
 
-    def train(points: Points, k: int, seed: int, clock: Clock) -> NDArray:
+    def train(points: Matrix, k: int, seed: int, clock: Clock) -> NDArray:
         import sklearn.cluster
         from threadpoolctl import threadpool_limits
 
@@ -173,19 +165,19 @@ def of_sklearn(name: str, **options: Any) -> Train:
     return train
 
 
-LOOKING_AT_THE_LIMIT = [faiss_kmeans, faiss_super_kmeans]
 METHODS: dict[str, Train] = {
     'PowerKMeans(effort="fast")': power_kmeans,
     "PowerKMeans()": balanced,
     "KMeans(init=TreeSeeds(), max_iter=2)": tree_and_two_sweeps,
     "TreeSeeds()": tree_seeds,
-    "faiss Kmeans": faiss_kmeans,
-    "faiss SuperKmeans": faiss_super_kmeans,
+    "faiss Kmeans": of_faiss("Kmeans"),
+    "faiss SuperKmeans": of_faiss("SuperKmeans"),
     "superkmeans": super_kmeans,
     "sklearn KMeans": of_sklearn("KMeans", n_init=1),
     "sklearn MiniBatchKMeans": of_sklearn("MiniBatchKMeans", n_init=1),
     "sklearn BisectingKMeans": of_sklearn("BisectingKMeans"),
 }
+LOOKING_AT_THE_LIMIT = [METHODS["faiss Kmeans"], METHODS["faiss SuperKmeans"]]
 LONG = ["PowerKMeans()", "sklearn KMeans"]
 OF_MANY_CENTERS = [name for name in METHODS if name not in LONG]
 OF_FEW_CENTERS = ['PowerKMeans(effort="fast")', "PowerKMeans()", "faiss Kmeans", "sklearn KMeans"]
@@ -194,7 +186,7 @@ OF_FEW_CENTERS = ['PowerKMeans(effort="fast")', "PowerKMeans()", "faiss Kmeans",
 class Set(NamedTuple):
     """What loads the rows, queries among them, how many centers, and which methods."""
 
-    load: Callable[[], Points]
+    load: Callable[[], Matrix]
     n_centers: int
     methods: list[str]
 
@@ -207,7 +199,7 @@ def drawn(n_points: int, n_features: int, n_centers: int) -> Set:
 def real(name: str, n_centers: int) -> Set:
     """Return the rows of a real set, in an order of their own."""
 
-    def load() -> Points:
+    def load() -> Matrix:
         points = load_data_set(name).points.astype(np.float32)
         return points[np.random.default_rng(0).permutation(len(points))]
 
@@ -231,7 +223,7 @@ SETS = {
 class Search:
     """The queries of a set, and how many of their neighbours an inverted file finds."""
 
-    def __init__(self, points: Points, queries: Points) -> None:
+    def __init__(self, points: Matrix, queries: Matrix) -> None:
         self.points, self.queries = points, queries
         rows = open_rows(points, n_threads=N_THREADS)
         self.neighbours = np.empty((len(queries), N_NEIGHBOURS), dtype=np.intp)
@@ -252,7 +244,7 @@ class Search:
         return [float(np.mean(at <= share * len(self.points))) for share in SHARES]
 
 
-def measured(name: str, points: Points, search: Search, k: int, seed: int, limit: float) -> dict:
+def measured(name: str, points: Matrix, search: Search, k: int, seed: int, limit: float) -> dict:
     """Train in a process of its own, and judge its centers here."""
     train = METHODS[name]
     fork = multiprocessing.get_context("fork")
@@ -268,7 +260,6 @@ def measured(name: str, points: Points, search: Search, k: int, seed: int, limit
         process.join()
     centers = np.ascontiguousarray(centers, dtype=np.float64)
     labels, sum_of_squares = open_rows(points, n_threads=N_THREADS).assign(centers)
-    sizes = np.bincount(labels, minlength=k)
     return {
         "method": name,
         "seed": seed,
@@ -276,13 +267,12 @@ def measured(name: str, points: Points, search: Search, k: int, seed: int, limit
         "load": os.getloadavg()[0],
         **found,
         "sum_of_squares": sum_of_squares,
-        "variation": float(sizes.std() / sizes.mean()),
         "recall": search.recall(centers, labels),
     }
 
 
 def _train(
-    train: Train, points: Points, k: int, seed: int, limit: float, sending: Connection
+    train: Train, points: Matrix, k: int, seed: int, limit: float, sending: Connection
 ) -> None:
     began, clock = time.perf_counter(), Clock(limit)
     if math.isfinite(limit) and train not in LOOKING_AT_THE_LIMIT:
@@ -315,9 +305,9 @@ def figures(name: str, stored: list[dict], arguments: argparse.Namespace) -> dic
     return {"set": size, "cells": cells}
 
 
-def rows_of(found: dict) -> Rows:
+def rows_of(found: dict) -> Points:
     """The table of a set: medians over the seeds."""
-    head = ["method", "CPU seconds", "sum of squares", "sizes vary by"]
+    head = ["method", "CPU seconds", "sum of squares"]
     rows = [[*head, *(f"recall at {share:.0%}" for share in SHARES)]]
     for method in dict.fromkeys(cell["method"] for cell in found["cells"]):
         cells = [cell for cell in found["cells"] if cell["method"] == method]
@@ -337,7 +327,6 @@ def _medians(cells: list[dict]) -> list[str]:
     return [
         f"{middle('cpu'):.1f}",
         f"{middle('sum_of_squares'):.4g}",
-        f"{middle('variation'):.2f}",
         *(f"{value:.3f}" for value in recall),
     ]
 
@@ -345,7 +334,7 @@ def _medians(cells: list[dict]) -> list[str]:
 def as_page(stored: dict) -> str:
     """One table of the sets with thousands of centers."""
     shown = ["method", "CPU seconds", "sum of squares", "recall at 1%", "recall at 5%"]
-    rows: Rows = [["rows × columns, centers", *shown]]
+    rows: Points = [["rows × columns, centers", *shown]]
     for found in stored["figures"].values():
         size = found["set"]
         if size["n_centers"] <= 1000:

@@ -1,4 +1,4 @@
-"""How often `choose_k` calls clusters clear where a sensible person sees one.
+"""Sets in which a sensible person sees one cluster, to ask `choose_k` about.
 
 Each shape has one center and no gap: its density falls from one place, or is flat on one connected
 piece. Shapes of which one could argue (rings, heaps on few values) are counted apart. A set is
@@ -7,9 +7,7 @@ drawn from its shape, its size and its seed alone.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -17,11 +15,9 @@ import numpy as np
 from numpy.random import Generator
 from scipy import ndimage, signal, stats
 
-import powermeans
-from benchmarks.families import Points
-from benchmarks.pages import as_text
+from benchmarks.families import Matrix
 
-Draw = Callable[[Generator, int, int], Points]
+Draw = Callable[[Generator, int, int], Matrix]
 # How many sets of each shape there are, and the numbers of points and features they are drawn from.
 POOLS = (
     (6, (200, 300, 500, 1_000, 2_000, 5_000), (1, 2, 3, 5, 10, 20, 50)),
@@ -31,38 +27,38 @@ POOLS = (
 MOST_VALUES = 1_000_000
 
 
-def normal(rng: Generator, n: int, d: int) -> Points:
+def normal(rng: Generator, n: int, d: int) -> Matrix:
     return rng.standard_normal((n, d))
 
 
-def equicorrelated(rng: Generator, n: int, d: int) -> Points:
+def equicorrelated(rng: Generator, n: int, d: int) -> Matrix:
     return (normal(rng, n, 1) + normal(rng, n, d)) / np.sqrt(2)
 
 
-def on_sphere(rng: Generator, n: int, d: int) -> Points:
+def on_sphere(rng: Generator, n: int, d: int) -> Matrix:
     points = normal(rng, n, d)
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
-def ball(rng: Generator, n: int, d: int) -> Points:
+def ball(rng: Generator, n: int, d: int) -> Matrix:
     return on_sphere(rng, n, d) * rng.uniform(size=(n, 1)) ** (1 / d)
 
 
-def student(rng: Generator, n: int, d: int, df: float) -> Points:
+def student(rng: Generator, n: int, d: int, df: float) -> Matrix:
     return normal(rng, n, d) * np.sqrt(df / rng.chisquare(df, (n, 1)))
 
 
-def bent(first: Points, bend: float, others: Points) -> Points:
+def bent(first: Matrix, bend: float, others: Matrix) -> Matrix:
     """Bend the second column over the first."""
     return np.c_[first, others[:, :1] + bend * first**2, others[:, 1:]]
 
 
-def wedge(rng: Generator, n: int, d: int) -> Points:
+def wedge(rng: Generator, n: int, d: int) -> Matrix:
     along = rng.uniform(size=(n, 1))
     return np.c_[2 * along, (0.1 + 0.4 * along) * normal(rng, n, d - 1)]
 
 
-def images(rng: Generator, n: int, d: int) -> Points:
+def images(rng: Generator, n: int, d: int) -> Matrix:
     side = int(np.ceil(np.sqrt(d)))
     smooth = ndimage.gaussian_filter(rng.standard_normal((n, side, side)), (0, side / 6, side / 6))
     return smooth.reshape(n, -1)[:, :d]
@@ -163,7 +159,7 @@ class OneClusterSet:
     def __str__(self) -> str:
         return f"{self.shape}, {self.n_points} × {self.n_features}, seed {self.seed}"
 
-    def points(self) -> Points:
+    def points(self) -> Matrix:
         rng = np.random.default_rng(self.seed)
         return SHAPES[self.shape](rng, self.n_points, self.n_features).astype(np.float64)
 
@@ -177,43 +173,3 @@ def sets_of(shape: str) -> Iterator[OneClusterSet]:
         sizes = [(n, d) for n, d in itertools.product(*pool) if least <= d < n <= MOST_VALUES // d]
         for n_points, n_features in rng.permutation(sizes)[:n_sets].tolist():
             yield OneClusterSet(shape, n_points, n_features, next(seed))
-
-
-def ask(one: OneClusterSet) -> tuple[bool, float]:
-    """Return whether clusters are called clear, and the seconds that took; print both."""
-    points = one.points()
-    start = time.perf_counter()
-    choice = powermeans.choose_k(points, random_state=0, n_threads=1)
-    seconds = time.perf_counter() - start
-    said = f"k = {choice.recommended} is clear" if choice.is_clear else "no clear k"
-    print(f"{one}: {said} ({seconds:.1f} s)", flush=True)
-    return choice.is_clear, seconds
-
-
-def row(name: str, found: list[tuple[bool, float]]) -> list[str]:
-    """Return a line of the table: sets, called clear, share and its 95 % interval, seconds."""
-    n_clear = sum(is_clear for is_clear, _ in found)
-    low, high = stats.binomtest(n_clear, len(found)).proportion_ci(0.95, method="exact")
-    share = f"{n_clear / len(found):.1%} ({low:.1%} to {high:.1%})"
-    return [name, str(len(found)), str(n_clear), share, f"{sum(s for _, s in found):.0f}"]
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=SHAPES, metavar="SHAPE")
-    parser.add_argument("--every", type=int, default=1, help="ask only each so many-th set")
-    parser.add_argument("--skip", type=int, default=0, help="leave out so many sets at first")
-    arguments = parser.parse_args()
-    asked = [one for shape in arguments.shapes for one in sets_of(shape)]
-    found: dict[str, list[tuple[bool, float]]] = {}
-    for one in asked[arguments.skip :: arguments.every]:
-        found.setdefault(one.shape, []).append(ask(one))
-    rows = [row(shape, of_shape) for shape, of_shape in found.items()]
-    for total, are_arguable in ("all but arguable", False), ("arguable", True):
-        of_all = [s for shape in found if (shape in ARGUABLE) is are_arguable for s in found[shape]]
-        rows += [row(total, of_all)] if of_all else []
-    print(as_text([["shape", "sets", "clear", "share (95 % interval)", "seconds"], *rows]))
-
-
-if __name__ == "__main__":
-    main()

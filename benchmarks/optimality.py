@@ -11,9 +11,8 @@ import argparse
 import math
 import multiprocessing
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -125,8 +124,8 @@ def _judged_here(
     points: np.ndarray, n_clusters: int, confidence: float | None, max_seconds: float
 ) -> dict[str, Any]:
     model = PowerKMeans(n_clusters, random_state=0, effort="fast").fit(points)
-    Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-    before = kilobytes("VmRSS")
+    machine.begin_peak()
+    before = machine.held("VmRSS")
     found = model.optimality_gap(points, max_seconds=max_seconds, confidence=confidence)
     return {
         "verdict": found.verdict,
@@ -135,48 +134,34 @@ def _judged_here(
         "n_searched": found.n_searched,
         "n_subsets": found.n_subsets,
         "seconds": found.seconds,
-        "megabytes": (kilobytes("VmHWM") - before) / 1024,
+        "megabytes": (machine.held("VmHWM") - before) / 2**20,
     }
 
 
-def kilobytes(name: str) -> int:
-    """Return an entry of the memory of this process, on Linux."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
-
-
-def large(max_seconds: float) -> list[dict[str, Any]]:
+def large(max_seconds: float) -> Iterator[dict[str, Any]]:
     """Judge fits of many points."""
     mnist = np.asarray(load_data_set("mnist_test").points, dtype=np.float64)
-    found = [judged_in_process(mnist, 10, None, max_seconds) | {"name": "MNIST, test images"}]
+    yield judged_in_process(mnist, 10, None, max_seconds) | {"name": "MNIST, test images"}
     for n_points, n_features, n_clusters, confidence in LARGE:
         points = gaussian_clusters(n_points, n_features, n_clusters)
         one = judged_in_process(points, n_clusters, confidence, max_seconds)
-        found.append(one | {"name": "Gaussian clusters"})
-        print(found[-1], flush=True)
-    return found
+        yield one | {"name": "Gaussian clusters"}
 
 
-def grid(max_seconds: float) -> list[dict[str, Any]]:
+def grid(max_seconds: float) -> Iterator[dict[str, Any]]:
     """Judge fits of several numbers of points and clusters, for a few seconds each."""
-    found = []
     for n_points in GRID_OF_POINTS:
         for n_clusters in GRID_OF_CLUSTERS:
             if n_points >= 3 * n_clusters:
                 points = gaussian_clusters(n_points, 10, n_clusters)
-                found.append(judged_in_process(points, n_clusters, None, max_seconds))
-                print(found[-1], flush=True)
-    return found
+                yield judged_in_process(points, n_clusters, None, max_seconds)
 
 
-def small(max_seconds: float) -> list[dict[str, Any]]:
+def small(max_seconds: float) -> Iterator[dict[str, Any]]:
     """Judge fits of the small sets."""
-    found = []
     for name in SETS:
         for n_clusters in NUMBERS:
-            found.append(judged(name, n_clusters, max_seconds))
-            print({key: value for key, value in found[-1].items() if key != "ratios"}, flush=True)
-    return found
+            yield judged(name, n_clusters, max_seconds)
 
 
 def drawn_problems() -> list[Problem]:
@@ -186,12 +171,11 @@ def drawn_problems() -> list[Problem]:
     return [problems[place] for place in order]
 
 
-def counted(_: float) -> list[dict[str, Any]]:
+def counted(_: float) -> Iterator[dict[str, Any]]:
     """Judge thorough fits of drawn problems, for several numbers of processor seconds.
 
     What a shorter time has proved to the smallest share is not judged again.
     """
-    found = []
     for problem in drawn_problems():
         points = np.asarray(problem.load(), dtype=np.float64)
         centers = PowerKMeans(problem.n_clusters, random_state=0, effort="thorough").fit(points)
@@ -199,22 +183,17 @@ def counted(_: float) -> list[dict[str, Any]]:
         for seconds in COUNTED:
             if one["gap"] > min(SHARES):
                 one = judged_by_processor(points, centers.cluster_centers_, seconds)
-            found.append({"name": problem.name, "max_seconds": seconds, **one})
-            print(found[-1], flush=True)
-    return found
+            yield {"name": problem.name, "max_seconds": seconds, **one}
 
 
-def like_published(max_seconds: float) -> list[dict[str, Any]]:
+def like_published(max_seconds: float) -> Iterator[dict[str, Any]]:
     """Judge thorough fits of sets of the kind of those for which bounds were published."""
     problems = {problem.name: problem for problem in drawn_problems()}
-    found = []
     for name in LIKE_PUBLISHED:
         points = np.asarray(problems[name].load(), dtype=np.float64)
         model = PowerKMeans(problems[name].n_clusters, random_state=0, effort="thorough")
         centers = model.fit(points).cluster_centers_
-        found.append({"name": name, **judged_by_processor(points, centers, max_seconds)})
-        print(found[-1], flush=True)
-    return found
+        yield {"name": name, **judged_by_processor(points, centers, max_seconds)}
 
 
 def judged_by_processor(points: np.ndarray, centers: np.ndarray, seconds: float) -> dict[str, Any]:
@@ -232,7 +211,7 @@ def judged_by_processor(points: np.ndarray, centers: np.ndarray, seconds: float)
     }
 
 
-PARTS: dict[str, Callable[[float], list[dict[str, Any]]]] = {
+PARTS: dict[str, Callable[[float], Iterator[dict[str, Any]]]] = {
     "problems": small,
     "large": large,
     "grid": grid,
@@ -265,16 +244,21 @@ def table_of_grid(found: list[dict[str, Any]]) -> str:
     return as_markdown(rows)
 
 
+def table_of_gaps(found: list[dict[str, Any]]) -> str:
+    rows = [["data", "points", "k", "proved to be within", "seconds"]]
+    for one in found:
+        name, shape = one["name"].split("/")[0], f"{one['n_points']} × {one['n_features']}"
+        k, seconds = str(one["n_clusters"]), f"{one['cpu_seconds']:.1f}"
+        rows.append([name, shape, k, _percent(one["gap"]), seconds])
+    return as_markdown(rows)
+
+
 def table_of_problems(found: list[dict[str, Any]]) -> str:
     """Return the table of small problems, and what it says."""
-    rows = [["data", "points", "k", "proved to be within", "seconds"]]
     gaps = [one["inertia"] / one["bound"] - 1 for one in found]
-    for one, gap in zip(found, gaps, strict=True):
-        shape = f"{one['n_points']} × {one['n_features']}"
-        k, seconds = str(one["n_clusters"]), f"{one['cpu_seconds']:.1f}"
-        rows.append([one["name"], shape, k, _percent(gap), seconds])
+    rows = [one | {"gap": gap} for one, gap in zip(found, gaps, strict=True)]
     return (
-        f"{as_markdown(rows)}\n\nOf these {len(gaps)} default fits, "
+        f"{table_of_gaps(rows)}\n\nOf these {len(gaps)} default fits, "
         f"{sum(gap <= 1e-3 for gap in gaps)} are proved to be within 0.1 % of the optimum, and "
         f"{sum(gap <= 1e-2 for gap in gaps)} within 1 %."
     )
@@ -289,21 +273,12 @@ def table_of_count(found: list[dict[str, Any]]) -> str:
     return as_markdown(rows)
 
 
-def table_like_published(found: list[dict[str, Any]]) -> str:
-    rows = [["data", "points", "k", "proved to be within", "seconds"]]
-    for one in found:
-        name, shape = one["name"].split("/")[0], f"{one['n_points']} × {one['n_features']}"
-        k, seconds = str(one["n_clusters"]), f"{one['cpu_seconds']:.1f}"
-        rows.append([name, shape, k, _percent(one["gap"]), seconds])
-    return as_markdown(rows)
-
-
 TABLES = {
     "problems": table_of_problems,
     "large": table_of_large,
     "grid": table_of_grid,
     "count": table_of_count,
-    "published": table_like_published,
+    "published": table_of_gaps,
 }
 # How small the gaps are stands where the proof is explained.
 PLACES = {"count": "understand/how_far_from_the_optimum"}
@@ -342,7 +317,11 @@ def main() -> None:
             page.write(as_page(part, stored))
         return
     for part in options.parts:
-        print(machine.store_part(NAME, part, PARTS[part](options.seconds)), flush=True)
+        cells = []
+        for cell in PARTS[part](options.seconds):
+            cells.append(cell)
+            print({key: value for key, value in cell.items() if key != "ratios"}, flush=True)
+        print(machine.store_part(NAME, part, cells), flush=True)
 
 
 if __name__ == "__main__":

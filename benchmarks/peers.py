@@ -24,7 +24,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.families import Points
+from benchmarks.families import Matrix
 from benchmarks.machine import digest
 from benchmarks.turns import seconds
 
@@ -52,7 +52,7 @@ class Method(Protocol):
     made_with: str
 
     def fit(
-        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+        self, points: Matrix, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
         """One fit; `seconds_of` is what methods before it took for the same seed."""
 
@@ -67,7 +67,7 @@ class Estimator:
     make: Callable[[int, int], Any]
 
     def fit(
-        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+        self, points: Matrix, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
         model = self.make(n_clusters, seed)
         elapsed = seconds(lambda: model.fit(points))
@@ -87,7 +87,7 @@ class Faiss:
     options: Mapping[str, Any]
 
     def fit(
-        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+        self, points: Matrix, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
         import faiss
 
@@ -113,7 +113,7 @@ class HgMeansProcess:
         self._pipe: Any = None
 
     def ask(
-        self, points: Points, n_clusters: int, n_iterations: int, patience: float | None
+        self, points: Matrix, n_clusters: int, n_iterations: int, patience: float | None
     ) -> Answer:
         """Return labels and seconds of one run."""
         if self._process is None:
@@ -178,10 +178,10 @@ class HgMeans:
     made_with: str
     as_long_as: str = "thorough"
     _process: HgMeansProcess = field(default_factory=HgMeansProcess)
-    _points: Points | None = None
+    _points: Matrix | None = None
 
     def fit(
-        self, points: Points, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
+        self, points: Matrix, n_clusters: int, seed: int, seconds_of: Mapping[str, float]
     ) -> Fit:
         if self._points is not points:
             self._process.end()  # asked about many sets in turn, it loses track of them
@@ -197,7 +197,7 @@ class HgMeans:
             labels, elapsed = self._ask(shuffled, n_clusters, n_iterations, budget)
         return Fit(means_by_label(shuffled, labels), None, elapsed)
 
-    def _ask(self, points: Points, n_clusters: int, n_iterations: int, budget: float) -> Answer:
+    def _ask(self, points: Matrix, n_clusters: int, n_iterations: int, budget: float) -> Answer:
         patience = max(60.0, 20 * budget)
         for _ in range(ATTEMPTS - 1):
             with contextlib.suppress(Lost):
@@ -205,7 +205,7 @@ class HgMeans:
         return self._process.ask(points, n_clusters, n_iterations, patience)
 
 
-def means_by_label(points: Points, labels: NDArray) -> Points:
+def means_by_label(points: Matrix, labels: NDArray) -> Matrix:
     """The mean of the points of each label that occurs."""
     present, compact = np.unique(labels, return_inverse=True)
     sums = np.zeros((len(present), points.shape[1]))

@@ -10,9 +10,7 @@ command says so and ends with status 1.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from benchmarks.machine import QUIET, STEADY, Bystanders, Steadiness, read
+from benchmarks.turns import seconds_in_turns
 from powermeans import PowerKMeans
 from powermeans.metrics import centroid_index
 
@@ -60,17 +59,6 @@ def towns() -> np.ndarray:
     places = rng.uniform(0, 1, (N_CLUSTERS, 2)) * (26, 20)
     points, _ = make_blobs(sizes.tolist(), centers=places, cluster_std=spreads, random_state=0)
     return points
-
-
-def seconds_of_fits(models: list[Any], points: np.ndarray) -> list[float]:
-    """Fit all models in turns, and return the median of the seconds of each."""
-    seconds: list[list[float]] = [[] for _ in models]
-    for _ in range(N_FITS):
-        for model, taken in zip(models, seconds, strict=True):
-            began = time.perf_counter()
-            model.fit(points)
-            taken.append(time.perf_counter() - began)
-    return [statistics.median(taken) for taken in seconds]
 
 
 def misplaced(centers: np.ndarray, best: np.ndarray) -> Iterator[np.ndarray]:
@@ -122,11 +110,12 @@ def main() -> None:
     parser.add_argument("--output", type=Path, default=Path("docs/_static/hero.svg"))
     output = parser.parse_args().output
     points, steadiness, bystanders = towns(), Steadiness(), Bystanders()
-    models = [
-        KMeans(N_CLUSTERS, n_init=10, random_state=0),
-        PowerKMeans(N_CLUSTERS, random_state=0),
-    ]
-    seconds = seconds_of_fits(models, points)
+    models = {
+        "scikit-learn, ten starts": KMeans(N_CLUSTERS, n_init=10, random_state=0),
+        "PowerKMeans": PowerKMeans(N_CLUSTERS, random_state=0),
+    }
+    fits = {name: lambda model=model: model.fit(points) for name, model in models.items()}
+    seconds = seconds_in_turns(fits, N_FITS)
     busy, drift = bystanders.processors() or 0.0, steadiness.drift()
     best = PowerKMeans(N_CLUSTERS, effort="thorough", random_state=1).fit(points).cluster_centers_
     lowest = points.min(axis=0)
@@ -137,12 +126,11 @@ def main() -> None:
 
     drawn = to_pixels(points[np.random.default_rng(0).permutation(len(points))[:N_DRAWN]])
     dots = "".join(f"M{x:.0f} {y:.0f}h0" for x, y in drawn)
-    lefts, names = (0, WIDTH - MAP_WIDTH), ("scikit-learn, ten starts", "PowerKMeans")
     shapes = []
-    for left, name, model, taken in zip(lefts, names, models, seconds, strict=True):
+    for left, (name, model) in zip((0, WIDTH - MAP_WIDTH), models.items(), strict=True):
         n_wrong = centroid_index(model.cluster_centers_, best)
         said = f"{n_wrong or 'no'} misplaced center{'s' * (n_wrong != 1)}"
-        shapes += [text(left, 24, name, "bold"), text(left, 54, f"{taken:.2f} s, {said}")]
+        shapes += [text(left, 24, name, "bold"), text(left, 54, f"{seconds[name]:.2f} s, {said}")]
         shapes += map_of(left, model, best, "ours" if left else "theirs", to_pixels)
     stored = read("quality", "quality")
     top = TOP + MAP_HEIGHT + 40
@@ -154,8 +142,7 @@ def main() -> None:
     defined = f'<defs><path id="points" class="points" d="{dots}"/></defs>'
     lines = [head, f"<style>{STYLE}</style>", defined, paper, *shapes, "</svg>\n"]
     output.write_text("\n".join(lines), encoding="utf-8")
-    taken = zip(names, seconds, strict=True)
-    print(f"{output}: " + ", ".join(f"{name} {each:.3f} s" for name, each in taken))
+    print(f"{output}: " + ", ".join(f"{name} {each:.3f} s" for name, each in seconds.items()))
     if drift > STEADY or busy > QUIET:
         changed = f"its speed changed by {drift:.0%}, others used {busy:.1f} processors"
         sys.exit(f"The machine was not idle ({changed}): run this again.")

@@ -31,8 +31,7 @@ import numpy as np
 import threadpoolctl
 
 from benchmarks import machine
-from benchmarks.excess import Record, disturbed, inertia, summary
-from benchmarks.families import Points
+from benchmarks.families import Matrix
 from benchmarks.families import draw as draw_points
 from benchmarks.peers import (
     ON_REQUEST,
@@ -44,14 +43,22 @@ from benchmarks.peers import (
     method_names,
 )
 from benchmarks.problems import DATA_VARIABLE, QUICK, Problem, all_problems
-from benchmarks.quality_report import PAGE, PAGE_OF_STEPS, as_page, table_of_steps
+from benchmarks.quality_report import (
+    PAGE,
+    PAGE_OF_STEPS,
+    Record,
+    as_page,
+    disturbed,
+    inertia,
+    summary,
+    table_of_steps,
+)
 
 # What is tuned on the even half is judged on the odd one.
 HALVES = ("even", "odd")
 FALSE_CLAIM = 1e-5
 # A problem during which the machine's speed changed is measured again, at most so often.
 MOST_TRIES = 2
-SHOWN = ("fast", "balanced", "thorough", "sklearn-1", "sklearn-10", "bkmeans", "hgmeans")
 
 
 def new_figures(settings: dict) -> dict:
@@ -129,7 +136,7 @@ def measure(
 
 
 def measured(
-    problem: Problem, points: Points, missing: Sequence[tuple[int, Method]], figures: dict
+    problem: Problem, points: Matrix, missing: Sequence[tuple[int, Method]], figures: dict
 ) -> dict:
     """The cells of a problem, those stored and those that were missing."""
     cells = {name: dict(column) for name, column in figures["cells"][problem.name].items()}
@@ -155,7 +162,7 @@ def siblings() -> list[int]:
     return [child for child in map(int, children) if child != os.getpid()]
 
 
-def described(problem: Problem, points: Points) -> dict:
+def described(problem: Problem, points: Matrix) -> dict:
     return {
         "group": problem.group,
         "n_points": points.shape[0],
@@ -175,7 +182,7 @@ def in_turn(methods: Sequence[Method], problem: Problem, seed: int) -> list[Meth
 
 
 def measure_one(
-    method: Method, points: Points, n_clusters: int, seed: int, seconds_of: dict, warned: dict
+    method: Method, points: Matrix, n_clusters: int, seed: int, seconds_of: dict, warned: dict
 ) -> dict:
     gc.collect()
     with warnings.catch_warnings(record=True) as caught:
@@ -194,7 +201,7 @@ def measure_one(
     return found
 
 
-def check_centers(fit: Fit, points: Points, n_clusters: int) -> None:
+def check_centers(fit: Fit, points: Matrix, n_clusters: int) -> None:
     """More centers than were asked for would be an advantage; fewer are not."""
     n_centers, n_features = fit.centers.shape
     if n_centers > n_clusters or n_features != points.shape[1]:
@@ -212,18 +219,6 @@ def warm_up(methods: Sequence[Method]) -> None:
     seconds_of = {"thorough": 0.01}
     for method in methods:
         measure_one(method, points, 10, 0, seconds_of, {})
-
-
-def line_of(problem: Problem, figures: dict, seconds: float) -> str:
-    """One line of progress: the excess of the best-known methods."""
-    record = Record({problem.name: figures["problems"][problem.name]}, figures["cells"])
-    part = Record(record.problems, {problem.name: record.cells[problem.name]})
-    shown = (
-        f"{name} {100 * part.excess[name][problem.name]:.2f}"
-        for name in SHOWN
-        if problem.name in part.excess.get(name, {})
-    )
-    return f"{problem.name:22} {seconds:6.1f} s   excess %: {'  '.join(shown)}"
 
 
 def choose(arguments: argparse.Namespace) -> list[Problem]:
@@ -307,7 +302,7 @@ def run(arguments: argparse.Namespace) -> None:
             known = Counter(figures["warnings"].get(method, {}))
             figures["warnings"][method] = known + Counter(counts)
         write(arguments.name, figures)
-        print(line_of(problem, figures, seconds), flush=True)
+        print(f"{problem.name:22} {seconds:6.1f} s", flush=True)
 
 
 def measured_parts(

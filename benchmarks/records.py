@@ -12,9 +12,9 @@ import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.excess import Record
 from benchmarks.machine import read
 from benchmarks.pages import Page, as_markdown
+from benchmarks.quality_report import Record
 from powermeans.optimality.gap import CLOSED
 
 FILE = Path(__file__).with_name("records.csv")

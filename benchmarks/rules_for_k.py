@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.random import Generator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k
 from powermeans.engine.search.state import Solution
@@ -15,23 +15,8 @@ from powermeans.points.opening import open_rows
 
 Array = NDArray[np.float64]
 
-_ROUNDING = 1e-9
 # Tibshirani & Walther take clusters whose pairs of points are predicted as often as this.
 _PREDICTED = 0.8
-
-
-def knee(sizes: ArrayLike, inertias: ArrayLike) -> int | None:
-    """Return the index at which W(k) bends most, or None if it lies nowhere below its chord.
-
-    It is the largest maximum of the difference curve of Kneedle (Satopää, Albrecht, Irwin &
-    Raghavan 2011): how far W(k) lies below the line between its ends, both axes scaled to [0, 1].
-    """
-    x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
-    if len(x) < 3 or y[0] == y[-1]:
-        return None
-    below = 1 - (y - y[-1]) / (y[0] - y[-1]) - (x - x[0]) / (x[-1] - x[0])
-    largest = below.max()
-    return int(np.argmax(below >= largest - _ROUNDING)) if largest > _ROUNDING else None
 
 
 def gap(points: Array, sizes: Sequence[int], rng: Generator, n_references: int = 10) -> int | None:

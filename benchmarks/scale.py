@@ -28,7 +28,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from benchmarks import parts
+from benchmarks import machine, parts
 from benchmarks.pages import Page
 from benchmarks.parts import Part
 from benchmarks.turns import in_turns, seconds
@@ -36,7 +36,7 @@ from powermeans import KMeans, PowerKMeans, Prepare, open_data
 from powermeans.engine.seeds import ParallelSeeds
 from powermeans.mathematics.rules import Hard
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 
 NAME = "scale"
 PAGE = Page("project/scale", "python -m benchmarks.scale --page")
@@ -152,8 +152,8 @@ def fitted_here(task: Task) -> dict[str, Any]:
     """Fit, and return what was found and how much memory it took."""
     with files(1, 2000) as small:  # loads what the fit will load
         MODELS[task.model](3).fit(opened(small[task.file.endswith("t")], rows_per_part=500))
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts again from here
-    before, mapped = bytes_of("VmRSS"), bytes_of("VmSize")
+    machine.begin_peak()
+    before, mapped = machine.held("VmRSS"), machine.held("VmSize")
     if task.limit is not None:
         resource.setrlimit(resource.RLIMIT_AS, (mapped + task.limit,) * 2)
     try:
@@ -169,13 +169,8 @@ def fitted_here(task: Task) -> dict[str, Any]:
         "inertia": float(model.inertia_).hex(),
         "centers": hashlib.sha256(model.cluster_centers_.tobytes()).hexdigest(),
         "held before": before,
-        "peak": bytes_of("VmHWM"),
+        "peak": machine.held("VmHWM"),
     }
-
-
-def bytes_of(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def memory() -> Iterator[dict[str, Any]]:
@@ -198,14 +193,8 @@ def line_of(name: str, limit: int, run: Mapping[str, Any], same: str) -> dict[st
     line = {"fit": name, "limit, MB": f"{limit / 1e6:.0f}"}
     if "refused" in run:
         refused = run["refused"].partition(":")[0]
-        return (
-            line
-            | dict.fromkeys(("rise, MB", "peak with the program, MB"), refused)
-            | {
-                "sweeps": "",
-                "same bits": "",
-            }
-        )
+        both = dict.fromkeys(("rise, MB", "peak with the program, MB"), refused)
+        return line | both | {"sweeps": "", "same bits": ""}
     return line | {
         "rise, MB": f"{(run['peak'] - run['held before']) / 1e6:.0f}",
         "peak with the program, MB": f"{run['peak'] / 1e6:.0f}",
@@ -236,10 +225,10 @@ def throughput_of(path: Path, n_clusters: int, is_cold: bool) -> dict[str, Any]:
     """Measure reading, sweeping in memory and sweeping from the file, in turns."""
     data = opened(path)
     partition = data.partition()
-    from_file = PartedRows(ReadingExecutor(partition, PartOpener(), n_threads=N_THREADS))
+    from_file = PartedPoints(ReadingExecutor(partition, PartOpener(), n_threads=N_THREADS))
     assert from_file.n_points  # the first pass checks every row
     kept = open_data(whole(path), rows_per_part=data.rows_per_part).partition().read()
-    in_memory = PartedRows(MemoryExecutor(kept, PartOpener(), n_threads=N_THREADS))
+    in_memory = PartedPoints(MemoryExecutor(kept, PartOpener(), n_threads=N_THREADS))
     rng = np.random.default_rng(0)
     works: dict[str, Callable[[], object]] = {
         "reading": lambda: sum(len(points) for points, _ in partition.read()),

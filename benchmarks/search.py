@@ -20,7 +20,7 @@ import threadpoolctl
 from sklearn.exceptions import ConvergenceWarning
 
 from benchmarks import parts
-from benchmarks.families import Points, draw
+from benchmarks.families import Matrix, draw
 from benchmarks.pages import Page
 from benchmarks.parts import Part
 from benchmarks.problems import DATA_VARIABLE
@@ -55,7 +55,7 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
 }
 
 
-def known_centers() -> Iterator[tuple[str, Points, Points]]:
+def known_centers() -> Iterator[tuple[str, Matrix, Matrix]]:
     """Yield clusters on a 3 x 3 grid, and BIRCH 1 and 2 if there is a folder of data."""
     rng = np.random.default_rng(DATA_SEED)
     grid = 4.0 * np.indices((3, 3)).reshape(2, -1).T
@@ -102,7 +102,7 @@ def costs() -> Iterator[dict]:
 
 
 @threadpoolctl.threadpool_limits.wrap(limits=1)
-def cost_of(model: KMeans | PowerKMeans, points: Points) -> tuple[float, float]:
+def cost_of(model: KMeans | PowerKMeans, points: Matrix) -> tuple[float, float]:
     began = time.process_time()
     inertia = float(model.fit(points).inertia_)
     return time.process_time() - began, inertia

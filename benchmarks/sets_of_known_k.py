@@ -7,17 +7,13 @@ says how well anybody could tell the clusters apart.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
-from sklearn import datasets
 
-from benchmarks.families import Points, scattered, spaced
-from powermeans_tables.datasets.real import DATA_VARIABLE, load_data_set
+from benchmarks.families import Matrix, scattered, spaced
 
 Labels = NDArray[np.int64]
 
@@ -51,7 +47,7 @@ class KnownSet:
     """Points, the number of their clusters, and how often the true Gaussians tell them apart."""
 
     name: str
-    points: Points
+    points: Matrix
     n_clusters: int
     tellable: float  # NaN where the Gaussians are unknown
     labels: Labels | None = None  # -1 for background noise
@@ -83,11 +79,11 @@ def generated(index: int) -> KnownSet:
     return _clusters(family, n_points, n_features, int(rng.choice(possible)), rng)
 
 
-def _name(family: str, points: Points) -> str:
+def _name(family: str, points: Matrix) -> str:
     return f"{family}, {len(points)} × {points.shape[1]}"
 
 
-def _without_clusters(family: str, n_points: int, n_features: int, rng: Generator) -> Points:
+def _without_clusters(family: str, n_points: int, n_features: int, rng: Generator) -> Matrix:
     shape = (n_points, n_features)
     if family == "uniform":
         return rng.uniform(size=shape)
@@ -128,7 +124,7 @@ def _clusters(
     return KnownSet(_name(family, points), points, n_clusters, tellable, labels[order])
 
 
-def _centers(family: str, n_features: int, n_clusters: int, rng: Generator) -> Points:
+def _centers(family: str, n_features: int, n_clusters: int, rng: Generator) -> Matrix:
     separation = float(rng.choice(SEPARATIONS))
     if family == "blobs":
         return rng.uniform(-10, 10, size=(n_clusters, n_features))
@@ -140,7 +136,7 @@ def _centers(family: str, n_features: int, n_clusters: int, rng: Generator) -> P
     return place(n_clusters, n_features, separation, rng)
 
 
-def _root(family: str, n_features: int, rng: Generator) -> Points:
+def _root(family: str, n_features: int, rng: Generator) -> Matrix:
     """Return A, whose square is the covariance of a cluster."""
     if family == "unequal spread":
         return np.eye(n_features) * np.exp(rng.uniform(-1, 1) * np.log(2.0))
@@ -150,7 +146,7 @@ def _root(family: str, n_features: int, rng: Generator) -> Points:
     return turned * np.exp(rng.uniform(-1, 1, size=n_features) * np.log(2.0))
 
 
-def _standard(family: str, n_points: int, n_features: int, rng: Generator) -> Points:
+def _standard(family: str, n_points: int, n_features: int, rng: Generator) -> Matrix:
     """Draw z, of zero mean and unit variance."""
     z = rng.standard_normal((n_points, n_features))
     if family == "skewed":
@@ -164,7 +160,7 @@ def _standard(family: str, n_points: int, n_features: int, rng: Generator) -> Po
 
 
 def _accuracy(
-    points: Points, labels: Labels, centers: Points, roots: list[Points], shares: Points
+    points: Matrix, labels: Labels, centers: Matrix, roots: list[Matrix], shares: Matrix
 ) -> float:
     """Return how often the most likely of the true Gaussians is the one that was drawn from."""
     logs = np.empty((len(points), len(centers)))
@@ -173,65 +169,3 @@ def _accuracy(
         logs[:, j] = np.log(shares[j]) - np.linalg.slogdet(root)[1]
         logs[:, j] -= np.einsum("fp,fp->p", standard, standard) / 2
     return float((logs.argmax(axis=1) == labels).mean())
-
-
-def _blobs(n_features: int) -> tuple[Points, int]:
-    return datasets.make_blobs(1000, n_features=n_features, centers=6, random_state=0)[0], 6
-
-
-def _standardized(load: Callable[..., tuple[Points, Labels]]) -> tuple[Points, int]:
-    points, labels = load(return_X_y=True)
-    deviations = points.std(axis=0)
-    return points / np.where(deviations > 0, deviations, 1.0), len(np.unique(labels))
-
-
-def _twenty() -> tuple[Points, int]:
-    rng = np.random.default_rng(0)
-    centers = spaced(20, 2, 12.0, rng)
-    return centers[np.arange(2000) % 20] + rng.standard_normal((2000, 2)), 20
-
-
-def _unequal() -> tuple[Points, int]:
-    sizes, centers = [1000, 300, 100, 50], [[0.0, 0.0], [9.0, 0.0], [0.0, 9.0], [9.0, 9.0]]
-    return datasets.make_blobs(sizes, centers=centers, random_state=0)[0], 4
-
-
-def _pixels(load: Callable[..., tuple[Points, Labels]]) -> tuple[Points, int]:
-    points, labels = load(return_X_y=True)
-    return points, len(np.unique(labels))
-
-
-NAMED: dict[str, Callable[[], tuple[Points, int]]] = {
-    **{f"make_blobs, d = {d}": lambda d=d: _blobs(d) for d in (5, 10, 20, 30, 40, 64)},
-    "iris": lambda: _standardized(datasets.load_iris),
-    "wine": lambda: _standardized(datasets.load_wine),
-    "digits": lambda: _pixels(datasets.load_digits),
-    "breast cancer": lambda: _standardized(datasets.load_breast_cancer),
-    "noise, 1000 × 5": lambda: (np.random.default_rng(0).uniform(size=(1000, 5)), 1),
-    "20 apart, d = 2": _twenty,
-    "sizes 1000, 300, 100, 50": _unequal,
-}
-
-
-def named(name: str) -> KnownSet:
-    """Return a set of the list of names."""
-    points, n_clusters = NAMED[name]()
-    return KnownSet(name, np.ascontiguousarray(points, dtype=np.float64), n_clusters, float("nan"))
-
-
-# Labelled real sets whose classes are clusters to the eye or by construction.
-LABELLED = (
-    "aggregation", "d31", "r15", "ruspini", "s1", "s2", "s3", "s4", "a1", "a2", "unbalance",
-    "pendigits",
-)  # fmt: skip
-
-
-def labelled() -> Iterator[KnownSet]:
-    """Yield the labelled sets in the folder of real data, if the environment names one."""
-    if DATA_VARIABLE not in os.environ:
-        return
-    for name in LABELLED:
-        found = load_data_set(name)
-        assert found.labels is not None, "every set of the list has labels"
-        n_clusters = len(np.unique(found.labels))
-        yield KnownSet(name, np.ascontiguousarray(found.points), n_clusters, float("nan"))

@@ -8,12 +8,9 @@ code. The parts:
 - power: sweeps at fixed powers, and a hard sweep that takes no shortcuts
 - seeding: greedy k-means++
 - fits: whole fits as users ask for them
-- calls: milliseconds of `predict` and of fits of few rows
 - memory: how far a fit rises above its input
 
 `make bench-speed` runs it in the environment of the peers. Nothing else should run meanwhile.
-With `--neighbours 1` another process keeps a processor busy meanwhile, which any machine that is
-shared has.
 
 `make bench-speed FORMER=v0.1` builds that commit and measures it too; the default is the commit
 whose figures are stored. Parts that are not asked for stay as they were stored.
@@ -39,10 +36,10 @@ from sklearn.cluster import kmeans_plusplus as sklearn_kmeans_plusplus
 
 from benchmarks import former, machine
 from benchmarks.apart import Code
-from benchmarks.grid import GridPoint, all_kinds, mixtures, seeds_among
 from benchmarks.lloyd_peers import ANY_DTYPE, OURS, Runner, runners
+from benchmarks.problems import GridPoint, all_kinds, mixtures, seeds_among
 from benchmarks.speed_report import FORMER, PAGE, RUNS_OF_SKLEARN, SKLEARN, as_page, as_report
-from benchmarks.turns import Contestants, in_turns, repeated, seconds, several_in_turns
+from benchmarks.turns import Contestants, in_turns, seconds, several_in_turns
 
 IN_MEMORY = "/dev/shm"
 # The size of each fit of Lloyd's; a distance costs some multiply-adds besides its features.
@@ -67,8 +64,6 @@ FITS = {
 # Whole fits are made where all distances are at most so many multiply-adds.
 MOST_WORK_OF_FITS, MOST_WORK_OF_QUICK_FITS = 5e9, 1e7
 ROWS_IN_A_MILLION = GridPoint("overlapping", 1_000_000, 10, 10)
-CALLED = [(150, 4, 3), (500, 4, 3), (1_000, 4, 3), (2_000, 10, 8), (5_000, 10, 8), (10_000, 10, 8)]
-CALLS = ("predict", "KMeans", "fast", "balanced")
 MEMORY_SHAPES = [
     (10_000_000, 2, 10),
     (400_000, 3, 510),
@@ -221,22 +216,6 @@ def whole_fits(point: GridPoint, settings: Settings) -> dict:
     return cell(point, "float64", runs=several_in_turns(fitted, most))
 
 
-def calls(settings: Settings) -> Iterator[dict]:
-    for shape in CALLED[:1] if settings.quick else CALLED:
-        point = GridPoint("overlapping", *shape)
-        points, seeds = settings.give(point, "float64")
-        theirs = SklearnKMeans(len(seeds), n_init=1, random_state=0).fit(points)
-        contestants: dict = {
-            "sklearn predict": lambda theirs=theirs, points=points: repeated(
-                lambda: theirs.predict(points)
-            ),
-            "sklearn": lambda theirs=theirs, points=points: repeated(lambda: theirs.fit(points)),
-        }
-        for name in CALLS:
-            contestants |= settings.asked_of_each(name, "call", method=name)
-        yield cell(point, "float64", **in_turns(contestants, settings.rounds))
-
-
 def memory(settings: Settings) -> Iterator[dict]:
     """Measure each fit in a process of its own, whose peak is that of this fit."""
     for shape in QUICK_MEMORY_SHAPES if settings.quick else MEMORY_SHAPES:
@@ -257,7 +236,6 @@ PARTS: dict[str, Callable[[Settings], Iterator[dict]]] = {
     "power": power,
     "seeding": seeding,
     "fits": fits,
-    "calls": calls,
     "memory": memory,
 }
 
@@ -294,11 +272,7 @@ def run_part(name: str, settings: Settings, figures: dict) -> None:
 
 def begun(arguments: argparse.Namespace) -> dict:
     """Return the parts that are stored already, if they have the same machine and settings."""
-    settings = {
-        "threads": arguments.threads,
-        "rounds": arguments.rounds,
-        "neighbours": arguments.neighbours,
-    }
+    settings = {"threads": arguments.threads, "rounds": arguments.rounds}
     stored = None if arguments.anew else stored_figures(arguments.name)
     with_all = set(arguments.parts) == set(PARTS)
     fresh = {
@@ -309,7 +283,7 @@ def begun(arguments: argparse.Namespace) -> dict:
     }
     if stored is None or with_all:
         return fresh
-    then = {"former": None, "neighbours": 0, **stored["settings"]}
+    then = {"former": None, **stored["settings"]}
     now = fresh["settings"] | {"processor": machine.processor()}
     if then != now:
         raise SystemExit(
@@ -348,9 +322,8 @@ def run(arguments: argparse.Namespace) -> None:
     figures["methods"] = methods(settings)
     with threadpoolctl.threadpool_limits(settings.n_threads), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # fits are cut short on purpose
-        with machine.busy_neighbours(arguments.neighbours):
-            for name in arguments.parts:
-                run_part(name, settings, figures)
+        for name in arguments.parts:
+            run_part(name, settings, figures)
     for code in codes.values():
         code.end()
 
@@ -371,7 +344,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="small sizes, in less than a minute")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--neighbours", type=int, default=0, help="processes beside it (0)")
     parser.add_argument("--rounds", type=int, help="(3; with --quick 1)")
     parser.add_argument("--name", help="of the stored file (speed; with --quick speed-quick)")
     parser.add_argument("--former", help="a commit to compare with, or none")
@@ -380,9 +352,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--page", action="store_true", help="write what is stored into the docs")
     arguments = parser.parse_args()
     arguments.rounds = arguments.rounds or (1 if arguments.quick else 3)
-    arguments.name = arguments.name or (
-        "speed" + "-quick" * arguments.quick + "-busy" * (arguments.neighbours > 0)
-    )
+    arguments.name = arguments.name or "speed" + "-quick" * arguments.quick
     return arguments
 
 

@@ -139,7 +139,6 @@ def as_report(figures: Mapping) -> str:
         ("Lloyd: milliseconds of an iteration", lloyd_table(figures)),
         ("Power: milliseconds of a sweep", value_table(figures, "power")),
         ("Seeding: milliseconds", value_table(figures, "seeding")),
-        ("Calls: milliseconds", value_table(figures, "calls")),
         ("Memory: megabytes over the input", value_table(figures, "memory")),
         ("Compared with the former commit", former_table(figures)),
     ]

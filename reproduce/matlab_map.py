@@ -19,8 +19,8 @@ from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
 from powermeans.methods import SelfOrganizingMap
 from powermeans.methods.self_organizing_map import ShareOverGrid
-from powermeans.points.opening import Opened, in_memory
-from powermeans.types import Points
+from powermeans.points.protocol import Points
+from powermeans.types import Matrix
 
 FIRST_STEPS, LAST_STEPS, N_SHRINKING = 3.0, 0.98, 102
 LEFT_OUT = 0.1
@@ -39,8 +39,8 @@ class MatlabMap(SelfOrganizingMap):
             shape, topology="hexagonal", init=init, n_epochs=n_epochs, random_state=random_state
         )
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        points, rng = in_memory(data).points, check_random_state(self.random_state)
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        array, rng = points.given.array, check_random_state(self.random_state)
         near = self._grid().distances() <= 1 + ROUNDING
         steps = np.asarray(shortest_path(near))
         n_shrinking = min(N_SHRINKING, self.n_epochs)
@@ -52,7 +52,7 @@ class MatlabMap(SelfOrganizingMap):
                 Fixed(-math.inf),
                 CentersSettled(0.0),
                 1,
-                _LeaveOut((steps <= reach + ROUNDING) + own, points, rng),
+                _LeaveOut((steps <= reach + ROUNDING) + own, array, rng),
             )
             for reach in reaches
         ]
@@ -60,7 +60,7 @@ class MatlabMap(SelfOrganizingMap):
 
 @dataclass(frozen=True, slots=True)
 class _LeaveOut(ShareOverGrid):
-    points: Points
+    points: Matrix
     rng: np.random.RandomState
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:

@@ -21,7 +21,7 @@ from powermeans.metrics import (
     quality_ratio,
     variation_of_information,
 )
-from powermeans.types import FloatArray, Labels, Points
+from powermeans.types import FloatArray, Labels, Matrix
 from reproduce.drawn_data import Sizes, make_gaussian_clusters
 from reproduce.item import Claim, Row, Rows, Value
 from reproduce.rows import Figure, groups, said, where
@@ -52,7 +52,7 @@ class Method(NamedTuple):
     params: dict[str, Any]
     takes_seeds: bool = True
 
-    def fit(self, points: Points, seeds: Points, seed: int) -> PowerKMeans:
+    def fit(self, points: Matrix, seeds: Matrix, seed: int) -> PowerKMeans:
         """Fit from these seeds; `seed` is where the method draws for itself."""
         init = seeds if self.takes_seeds else "k-means++"
         model = PowerKMeans(len(seeds), init=init, random_state=seed, **self.params)
@@ -101,7 +101,7 @@ def centers_of(model: CenterEstimator) -> FloatArray:
     return np.asarray(model.cluster_centers_, dtype=np.float64)
 
 
-def draw_seeds(points: Points, n_clusters: int, seeding: Seeding, seed: int) -> Points:
+def draw_seeds(points: Matrix, n_clusters: int, seeding: Seeding, seed: int) -> Matrix:
     """Draw points to begin at, (n_clusters, n_features).
 
     They are drawn in proportion to nothing, to the distance from the nearest seed so far, to its
@@ -164,7 +164,7 @@ def excesses(rows: Rows) -> list[Row]:
     return [{**row, "excess": 100 * (float(row["sse"]) / least - 1)} for row in rows]
 
 
-def agreement(truth: Points, labels: Points) -> dict[str, Value]:
+def agreement(truth: Matrix, labels: Matrix) -> dict[str, Value]:
     """Return the three scores of the sources."""
     return {
         "VI": variation_of_information(truth, labels),
@@ -221,7 +221,7 @@ def reference_of(drawn: DataSet) -> Reference:
     return Reference(centers_of(model), drawn.labels, nearest, model.labels_)
 
 
-def against(reference: Reference, points: Points, model: PowerKMeans) -> dict[str, Value]:
+def against(reference: Reference, points: Matrix, model: PowerKMeans) -> dict[str, Value]:
     """Return root ratios of both forms, agreement with the references, and sweeps."""
     centers, optimal = centers_of(model), reference.optimal
     return {

@@ -19,9 +19,9 @@ from powermeans.mathematics.power_mean import power_mean, power_mean_weights
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.sums import Sums
 from powermeans.points.by_definition import greedy_seeds_by_definition
-from powermeans.points.protocol import Nearness, Rows
-from powermeans.scale.parted_rows import PartedRows
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.points.protocol import Nearness, Points
+from powermeans.scale.parted_rows import PartedPoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 Pairwise = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -37,8 +37,8 @@ def greedy_seeds(rows, order, first, others, exponent=2.0):
 
 
 def compare_rows(
-    rows: Rows,
-    oracle: Rows,
+    rows: Points,
+    oracle: Points,
     centers: FloatArray,
     *,
     tolerance: float,
@@ -56,12 +56,14 @@ def compare_rows(
         _compare_sweep(rows, oracle, truth, power)
     _compare_spread(rows, oracle, truth)
     _compare_assignment(rows, oracle, truth)
-    is_in_parts = isinstance(rows, PartedRows)
+    is_in_parts = isinstance(rows, PartedPoints)
     _compare_nearness(rows, oracle, truth, is_walked=not is_in_parts)
     _compare_farthest_points(rows, oracle, truth)
     # Points in parts are too many for all their distances, and to be walked along in an order.
     if not is_in_parts:
-        _compare_distances(rows, oracle, truth)
+        sq_dist, expected = rows.sq_distances(centers), oracle.sq_distances(centers)
+        _equal("sq_distances: dtype", sq_dist.dtype, oracle.dtype)
+        _close("sq_distances", sq_dist, expected, truth.error_of(truth.sq_dist))
         _compare_seeds(rows, oracle, truth)
 
 
@@ -87,7 +89,7 @@ class _Truth:
     pairwise: Pairwise
 
     @classmethod
-    def of(cls, oracle: Rows, centers: FloatArray, tolerance: float, pairwise: Pairwise):
+    def of(cls, oracle: Points, centers: FloatArray, tolerance: float, pairwise: Pairwise):
         everything = np.arange(oracle.n_points)
         points = oracle.take(everything)
         extent = math.sqrt(np.max(pairwise(points, points.mean(axis=0)[None, :])))
@@ -119,7 +121,7 @@ class _Truth:
         return may_be_nearest & (may_be_nearest.sum(axis=1, keepdims=True) > 1)
 
 
-def _compare_points(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+def _compare_points(rows: Points, oracle: Points, truth: _Truth) -> None:
     _equal("n_points", rows.n_points, oracle.n_points)
     _equal("n_features", rows.n_features, oracle.n_features)
     _equal("dtype", rows.dtype, oracle.dtype)
@@ -140,7 +142,7 @@ def _compare_points(rows: Rows, oracle: Rows, truth: _Truth) -> None:
     _close("mean_variance", rows.mean_variance(), variance, tolerance * variance + rounding)
 
 
-def _compare_sweep(rows: Rows, oracle: Rows, truth: _Truth, power: float) -> None:
+def _compare_sweep(rows: Points, oracle: Points, truth: _Truth, power: float) -> None:
     name, rule = f"sweep at power {power}", rule_at(power)
     sums, expected = rows.sweep(truth.centers, rule), oracle.sweep(truth.centers, rule)
     allowed = truth.weights[:, None] * _allowed_weights(truth, power)
@@ -192,7 +194,7 @@ def _relative_error_of_least(truth: _Truth) -> FloatArray:
         return np.where(nearest > 0, truth.error_of(nearest) / nearest, 0.0)
 
 
-def _compare_spread(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+def _compare_spread(rows: Points, oracle: Points, truth: _Truth) -> None:
     spread, expected = rows.spread(truth.centers), oracle.spread(truth.centers)
     tolerance, weights = truth.tolerance, truth.weights[:, None]
     may_be_mine, contested = weights * truth.may_be_nearest(), weights * truth.is_contested()
@@ -211,7 +213,7 @@ def _compare_spread(rows: Rows, oracle: Rows, truth: _Truth) -> None:
     _close("spread: utility", spread.utility, expected.utility, utility_error)
 
 
-def _compare_assignment(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+def _compare_assignment(rows: Points, oracle: Points, truth: _Truth) -> None:
     labels, inertia = rows.assign(truth.centers)
     _equal("assign: dtype of labels", labels.dtype, np.dtype(np.int32))
     _equal("assign: number of labels", labels.shape, (oracle.n_points,))
@@ -224,13 +226,7 @@ def _compare_assignment(rows: Rows, oracle: Rows, truth: _Truth) -> None:
     _close("assign: inertia", inertia, expected, allowed)
 
 
-def _compare_distances(rows: Rows, oracle: Rows, truth: _Truth) -> None:
-    sq_dist, expected = rows.sq_distances(truth.centers), oracle.sq_distances(truth.centers)
-    _equal("sq_distances: dtype", sq_dist.dtype, oracle.dtype)
-    _close("sq_distances", sq_dist, expected, truth.error_of(truth.sq_dist))
-
-
-def _compare_nearness(rows: Rows, oracle: Rows, truth: _Truth, *, is_walked: bool) -> None:
+def _compare_nearness(rows: Points, oracle: Points, truth: _Truth, *, is_walked: bool) -> None:
     as_they_come = np.arange(oracle.n_points)
     none = truth.centers[:0]
     nearness, expected = rows.nearness(none), oracle.nearness(none)
@@ -274,7 +270,7 @@ def _compare_farthest(nearness: Nearness, truth: _Truth, sq_dist: FloatArray, na
     _equal(f"{name}: farthest is the first of its like", farthest, int(np.argmax(is_alike)))
 
 
-def _compare_farthest_points(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+def _compare_farthest_points(rows: Points, oracle: Points, truth: _Truth) -> None:
     """Each is the farthest from the centers and from those before it."""
     nearness, everyone = oracle.nearness(truth.centers), np.arange(oracle.n_points)
     for number, far in enumerate(rows.farthest(truth.centers, 6)):
@@ -326,7 +322,7 @@ def _may_be_drawn(truth, sq_dist, exponent, order, uniforms, drawn):
     return (misses <= truth.tolerance + error.sum() / mass.sum()) & (mass[drawn] > 0)
 
 
-def _compare_seeds(rows: Rows, oracle: Rows, truth: _Truth) -> None:
+def _compare_seeds(rows: Points, oracle: Points, truth: _Truth) -> None:
     """Each seed is one of the candidates that its numbers draw, and none of these is better."""
     rng = np.random.default_rng(1)
     order, everyone = rng.permutation(oracle.n_points), np.arange(oracle.n_points)
@@ -393,7 +389,7 @@ def _close(quantity, got, expected, allowed):
         )
 
 
-def _dense(points: Points | SparsePoints) -> Points:
+def _dense(points: Matrix | SparseMatrix) -> Matrix:
     return points.toarray() if sparse.issparse(points) else points
 
 
@@ -402,7 +398,7 @@ class Case:
     """Points of one dtype, dense or CSR, with weights and centers."""
 
     name: str
-    points: Points | SparsePoints
+    points: Matrix | SparseMatrix
     sample_weight: FloatArray | None
     centers: FloatArray
 

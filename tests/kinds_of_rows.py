@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.protocol import Rows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.protocol import Points
+from powermeans.points.reference import ReferencePoints
 from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor
-from powermeans.scale.parted_rows import PartedRows
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.scale.parted_rows import PartedPoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
-Chunk = tuple[Points | SparsePoints, FloatArray | None]
+Chunk = tuple[Matrix | SparseMatrix, FloatArray | None]
 
 
-def cut(points: Points | SparsePoints, weights: FloatArray | None, n_rows: int) -> list[Chunk]:
+def cut(points: Matrix | SparseMatrix, weights: FloatArray | None, n_rows: int) -> list[Chunk]:
     """Parts of so many rows, the last one of what is left."""
     parts = [slice(start, start + n_rows) for start in range(0, points.shape[0], n_rows)]
     return [(points[part], None if weights is None else weights[part]) for part in parts]
@@ -35,19 +35,21 @@ class ReadAgain:
         return (copy.deepcopy(self.chunks[number]) for number in chosen)
 
 
-def in_parts(points: Points | SparsePoints, weights: FloatArray | None, n_rows: int) -> PartedRows:
+def in_parts(
+    points: Matrix | SparseMatrix, weights: FloatArray | None, n_rows: int
+) -> PartedPoints:
     """Parts of so many rows in memory."""
-    return PartedRows(MemoryExecutor(cut(points, weights, n_rows), PartOpener(), n_threads=1))
+    return PartedPoints(MemoryExecutor(cut(points, weights, n_rows), PartOpener(), n_threads=1))
 
 
-def kept_parts(points: Points, weights: FloatArray | None) -> Rows:
+def kept_parts(points: Matrix, weights: FloatArray | None) -> Points:
     chunks = cut(points, weights, max(19, len(points) // 10))
-    return PartedRows(MemoryExecutor(chunks, PartOpener(), n_threads=2))
+    return PartedPoints(MemoryExecutor(chunks, PartOpener(), n_threads=2))
 
 
-def parts_read_in_turn(points: Points, weights: FloatArray | None) -> Rows:
+def parts_read_in_turn(points: Matrix, weights: FloatArray | None) -> Points:
     chunks = ReadAgain(cut(points, weights, max(101, len(points) // 10)))
-    return PartedRows(ReadingExecutor(chunks, PartOpener(), n_threads=2))
+    return PartedPoints(ReadingExecutor(chunks, PartOpener(), n_threads=2))
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,10 @@ class Kind:
     No claim of equality is to be closer than the unit; it is zero where rows are of float64.
     """
 
-    open: Callable[[Points, FloatArray | None], Rows]
+    open: Callable[[Matrix, FloatArray | None], Points]
     unit: float = 0.0
 
-    def __call__(self, points: Points, weights: FloatArray | None) -> Rows:
+    def __call__(self, points: Matrix, weights: FloatArray | None) -> Points:
         return self.open(points, weights)
 
     def within(self, tolerance: float) -> float:
@@ -74,13 +76,13 @@ class Kind:
 
 
 KINDS = {
-    "reference": Kind(ReferenceRows),
+    "reference": Kind(ReferencePoints),
     "reference of CSR": Kind(
-        lambda points, weights: ReferenceRows(sparse.csr_array(points), weights)
+        lambda points, weights: ReferencePoints(sparse.csr_array(points), weights)
     ),
-    "native": Kind(lambda points, weights: EuclideanRows(points, weights, n_threads=2)),
+    "native": Kind(lambda points, weights: EuclideanPoints(points, weights, n_threads=2)),
     "native of CSR": Kind(
-        lambda points, weights: EuclideanRows(sparse.csr_array(points), weights, n_threads=2)
+        lambda points, weights: EuclideanPoints(sparse.csr_array(points), weights, n_threads=2)
     ),
     "kept parts": Kind(kept_parts),
     "parts read in turn": Kind(parts_read_in_turn),
@@ -89,16 +91,16 @@ KINDS = {
 SINGLE_KINDS: dict[str, Kind] = {}
 
 
-def _of_tensor(dtype: type) -> Callable[..., Rows]:
-    def opened(points: Points, weights: FloatArray | None) -> Rows:
+def _of_tensor(dtype: type) -> Callable[..., Points]:
+    def opened(points: Matrix, weights: FloatArray | None) -> Points:
         import torch
 
-        from powermeans.tensors.rows import TorchRows
+        from powermeans.tensors.rows import TorchPoints
 
         torch.set_num_threads(1)
         device = "cuda" if torch.cuda.is_available() else "cpu"
         there = torch.as_tensor(np.asarray(points, dtype=dtype), device=device)
-        return TorchRows(there, weights)
+        return TorchPoints(there, weights)
 
     return opened
 

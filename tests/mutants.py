@@ -42,7 +42,7 @@ WARM = [
 ]  # fmt: skip
 
 
-ROOMS = ["mathematics", "divergences", "points", "engine", "estimators", "optimality", "choosing_k"]
+ROOMS = ["mathematics", "divergences", "points", "engine", "methods", "optimality", "choosing_k"]
 PAIRS = [
     *[(ast.Add, ast.Sub), (ast.Mult, ast.Div), (ast.BitOr, ast.BitAnd), (ast.And, ast.Or)],
     *[(ast.Lt, ast.LtE), (ast.Gt, ast.GtE), (ast.Eq, ast.NotEq), (ast.Is, ast.IsNot)],

@@ -1,5 +1,6 @@
 """Points that many tests are about, and the definition of their squared distances."""
 
+import functools
 import math
 from typing import Any
 
@@ -41,3 +42,25 @@ def two_pairs_of_groups() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     noise = np.random.default_rng(0).normal(scale=0.5, size=(120, 2))
     stuck = np.array([[0.0, 0.5], [0, -0.5], [10, 0], [205, 0]])
     return np.repeat(middles, 30, axis=0) + noise, middles, stuck
+
+
+@functools.cache
+def divisions(n_points: int, n_clusters: int) -> np.ndarray:
+    """All divisions of points into at most so many clusters, each once up to names, as rows."""
+    rows = np.zeros((1, 1), dtype=np.int8)
+    for _ in range(n_points - 1):
+        names = np.arange(n_clusters, dtype=np.int8)
+        of_rows, labels = np.nonzero(names <= rows.max(axis=1)[:, None] + 1)
+        rows = np.column_stack([rows[of_rows], names[labels]])
+    return rows
+
+
+def inertias(points: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The inertia of each division about the means of its clusters."""
+    residuals = points - points.mean(axis=0)
+    found = np.full(len(labels), float(weights @ np.square(residuals).sum(axis=1)))
+    for cluster in range(labels.max() + 1):
+        shares = (labels == cluster) * weights
+        totals, sums = shares.sum(axis=1), np.square(shares @ residuals).sum(axis=1)
+        found -= np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
+    return found

@@ -1,8 +1,5 @@
 """Measure how the package is laid out: folders, imports, circles, lines and functions.
 
-First come the lines of all tracked text of the repository around the package, so that growth is
-seen.
-
 Folders are those of `powermeans` to the second level, and those of `powermeans_tables` below
 `tables/`; a loose module of a root counts as one. The public face (`__init__.py`, `__main__.py` and
 `datasets.py` of the root) is none: it may import everything.
@@ -19,9 +16,7 @@ code, such as those of a protocol, do not count.
 import ast
 import re
 import statistics
-import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,7 +27,6 @@ PACKAGE = Path(__file__).parents[1] / "src" / "powermeans"
 TABLES = PACKAGE.with_name("powermeans_tables")
 FACE = "public face"
 LONGEST_BODY, SHORT_BODY = 40, 13
-TEXT = {".py", ".pyi", ".cpp", ".hpp", ".js", ".css", ".html", ".json", ".j2"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Graph = dict[str, set[str]]
@@ -216,23 +210,10 @@ def lines_of(folder: Path) -> int:
     return sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 
-def report_on_totals(repository: Path) -> Iterator[str]:
-    listed = subprocess.run(["git", "ls-files"], cwd=repository, capture_output=True, text=True)
-    files, lines = Counter[str](), Counter[str]()
-    for name in listed.stdout.splitlines():
-        path, folder = repository / name, name.split("/")[0] if "/" in name else "root"
-        if path.suffix in TEXT and path.is_file():
-            files[folder] += 1
-            lines[folder] += len(path.read_text(encoding="utf-8").splitlines())
-    yield "## Totals\n\n| folder | files | lines |\n|---|---:|---:|"
-    yield from (f"| {folder} | {files[folder]} | {lines[folder]} |" for folder in sorted(files))
-    yield f"| all | {files.total()} | {lines.total()} |"
-
-
 def report_on_folders(arrows: Arrows, sources: Mapping[str, Source]) -> Iterator[str]:
     folders = {name: folder_of(source.file) for name, source in sources.items()}
     between = lift(arrows, folders)
-    yield "\n## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
+    yield "## Folders\n\n| folder | files | lines | imports |\n|---|---:|---:|---|"
     for folder in sorted(set(folders.values())):
         lengths = [len(s.lines) for name, s in sources.items() if folders[name] == folder]
         imported = ", ".join(sorted(end for start, end in between if start == folder))
@@ -263,7 +244,6 @@ def report_on_code(sources: Mapping[str, Source]) -> Iterator[str]:
 def main() -> None:
     everything = read_sources(PACKAGE, TABLES)
     sources = {name: s for name, s in everything.items() if folder_of(s.file) != FACE}
-    print(*report_on_totals(PACKAGE.parents[1]), sep="\n")
     print(*report_on_folders(arrows_between(sources), sources), sep="\n")
     print(*report_on_code(everything), sep="\n")
 

@@ -6,7 +6,6 @@ import pkgutil
 import re
 import runpy
 import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +29,6 @@ PAGES = [
 FENCE = re.compile(r"^```python[^\n]*\n(?P<code>.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def python_blocks(page: Path) -> Iterator[tuple[int, str]]:
-    """The line at which each Python block of a page begins, and its code."""
-    text = page.read_text(encoding="utf-8")
-    for match in FENCE.finditer(text):
-        yield text.count("\n", 0, match.start("code")), match["code"]
-
-
-def run_page(page: Path) -> int:
-    """Run the blocks of a page one after another in one namespace, and count them."""
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    n_blocks = 0
-    for first_line, code in python_blocks(page):
-        # Empty lines in front, so that a traceback names the line of the page.
-        exec(compile("\n" * first_line + code, str(page), "exec"), namespace)
-        n_blocks += 1
-    return n_blocks
-
-
 def module_names() -> list[str]:
     found = pkgutil.walk_packages(powermeans.__path__, prefix="powermeans.")
     names = ["powermeans", *(module.name for module in found)]
@@ -62,9 +43,14 @@ def in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
 def test_python_blocks_run(page: Path) -> None:
-    n_blocks = run_page(page)
-    assert n_blocks == page.read_text(encoding="utf-8").count("```python")
-    assert n_blocks or page.name != "README.md"
+    text, namespace = page.read_text(encoding="utf-8"), {"__name__": "__main__"}
+    blocks = [*FENCE.finditer(text)]
+    for block in blocks:
+        # Empty lines in front, so that a traceback names the line of the page.
+        code = "\n" * text.count("\n", 0, block.start("code")) + block["code"]
+        exec(compile(code, str(page), "exec"), namespace)
+    assert len(blocks) == text.count("```python")
+    assert blocks or page.name != "README.md"
 
 
 @pytest.mark.parametrize("name", module_names())

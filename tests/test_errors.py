@@ -1,6 +1,8 @@
 """An error in fields says the same in Python's words and in those of the command line."""
 
+import dataclasses
 import datetime
+import math
 import pickle
 import shlex
 from pathlib import Path
@@ -12,7 +14,11 @@ import pytest
 
 import powermeans
 from powermeans import PowerKMeans, choose_k, plots
+from powermeans.engine import seeds
+from powermeans.engine.stopping import InertiaSettled, LabelsSettled, MaxSeconds
 from powermeans.errors import Argument, ArgumentError, EntryError, FewRowsError
+from powermeans.mathematics import rules
+from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric
 from powermeans.scale.checkpoint import CheckpointError
 from powermeans_tables.command.failures import in_options
 from powermeans_tables.command.options import split_names
@@ -55,6 +61,27 @@ def test_each_error_of_a_fit_names_argument_and_value_and_way_out():
     assert (told.value.argument, told.value.value) == ("k", 5)
 
 
+WRONG = [
+    None, "x", b"x", [], [None], (1, "a"), 1j, math.nan, -(10**400), 10**400, True, object(),
+    np.array([[1.0, 2.0]]), np.datetime64("NaT"),
+]  # fmt: skip
+RIGHT = [
+    rules.Power(-1.0), rules.Harmonic(), rules.Gaussian(0.7, (1.0,)), rules.Priced((1.0,)),
+    rules.UnequalGaussians((1.0,), (1.0,), 2), Geometric(-1.0, 2.0), Fixed(-1.0),
+    AuthorsSchedule(-1.0), seeds.ParallelSeeds(), seeds.MarkovChainSeeds(), seeds.TreeSeeds(),
+    MaxSeconds(1.0), LabelsSettled(0.1), InertiaSettled(0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("right", RIGHT, ids=repr)
+def test_whatever_is_no_number_is_named_where_a_number_is_wanted(right) -> None:
+    for field in dataclasses.fields(right):
+        for wrong in WRONG if field.compare else [one for one in WRONG if np.ndim(one) == 0]:
+            if wrong is not None or field.default is not None:
+                with pytest.raises(ValueError, match=f"{field.name[:8]}.*="):
+                    dataclasses.replace(right, **{field.name: wrong})
+
+
 ERRORS = [COLUMNS, THREADS, FewRowsError(3, 4), EntryError("X", 1, 0, -3.0, "t")]
 
 
@@ -85,15 +112,9 @@ OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
         (lambda: PowerKMeans(2).fit({"a": [1, 2]}), "X is a dict: pass an array or a table"),
         (lambda: PowerKMeans(2).fit([[1, 2], [3]]), "has 2 values in row 0 and 1 in row 1: give"),
         (lambda: PowerKMeans(2).fit(X[None]), r"example X\.reshape\(len\(X\), -1\)$"),
-        (
-            lambda: PowerKMeans(2).fit(X * 1j),
-            r"not supported: pass numpy\.hstack\(\[X\.real",
-        ),
+        (lambda: PowerKMeans(2).fit(X * 1j), r"not supported: pass numpy\.hstack\(\[X\.real"),
         (lambda: PowerKMeans(2).fit(X.astype("datetime64[s]")), "X has dates or durations: leave"),
-        (
-            lambda: PowerKMeans(2).fit(FRAME.assign(w=pd.Timestamp(0))),
-            "in column 'w': leave",
-        ),
+        (lambda: PowerKMeans(2).fit(FRAME.assign(w=pd.Timestamp(0))), "in column 'w': leave"),
         (lambda: PowerKMeans(2).fit(pa.table({"day": [DAY, DAY]})), "in column 'day': leave"),
         (lambda: PowerKMeans(2).fit([["a"], ["b"]]), "row 0, column 0: .* powermeans.Prepare$"),
         (lambda: PowerKMeans(2).fit(FRAME.assign(city="Bern")), "'Bern' in column 'city'"),
@@ -104,17 +125,11 @@ OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
             "the text 'x' in row 0, column 1",
         ),
         (lambda: PowerKMeans(2).fit(FRAME["age"]), "(?i)expected (a 2-dimensional|2D array)"),
-        (
-            lambda: PowerKMeans(2).labels_,
-            "'labels_': it is not fitted, so call fit first",
-        ),
+        (lambda: PowerKMeans(2).labels_, "'labels_': it is not fitted, so call fit first"),
         (lambda: OF_FRAME.label_, "no attribute 'label_'$"),
         (lambda: OF_FRAME.predict(FRAME[["income", "age"]]), r"Pass X\[model.feature_names_in_\]$"),
         (lambda: powermeans.breaks(X, 2), r"values has the shape \(9, 2\): pass one column"),
-        (
-            lambda: plots.choice_of_k(OF_FRAME),
-            "is a PowerKMeans: pass what choose_k returned",
-        ),
+        (lambda: plots.choice_of_k(OF_FRAME), "is a PowerKMeans: pass what choose_k returned"),
         (lambda: plots.rules(OF_FRAME), "explanation is a PowerKMeans: pass what explain returned"),
         (lambda: powermeans.PowerKmeans, 'did you mean "PowerKMeans"[?]$'),
         (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.methods$"),

@@ -41,26 +41,26 @@ IMPORTERS = {
     "python_calamine": {"tables/reading"},
     "rich": {"tables/command"},
     "torch": {"tensors"},
-    "tqdm": {"engine"},
+    "tqdm": {"methods"},
     "typer": {"tables/command"},
 }
 
 # What the code may take at most. Who lifts a number says in the message of the commit what the
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
-    "lines of powermeans": 37161,
-    "lines of powermeans_tables": 9484,
-    "lines of native": 13556,
-    "lines of tests": 28068,
-    "lines of benchmarks": 6934,
+    "lines of powermeans": 36991,
+    "lines of powermeans_tables": 9763,
+    "lines of native": 13417,
+    "lines of tests": 27376,
+    "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
-    "classes": 318,
+    "classes": 311,
     "files until the first sweep of PowerKMeans": 30,
-    "functions until the first sweep of PowerKMeans": 161,
-    "depth of the first sweep of PowerKMeans": 16,
+    "functions until the first sweep of PowerKMeans": 160,
+    "depth of the first sweep of PowerKMeans": 15,
     "files until the first sweep of KMeans": 22,
-    "functions until the first sweep of KMeans": 97,
-    "depth of the first sweep of KMeans": 11,
+    "functions until the first sweep of KMeans": 94,
+    "depth of the first sweep of KMeans": 10,
     "parameters of PowerKMeans": 16,
     "words on PowerKMeans": 961,
 }

@@ -106,6 +106,9 @@ def test_partitions_are_counted_as_by_the_recurrence() -> None:
     for wrong in (0, -2, 2.5, math.inf, math.nan, None, "many"):
         with pytest.raises(ValueError, match=f"n_clusters={wrong!r} must be a whole number"):
             metrics.number_of_partitions(3, wrong)
+    for many in (2**63, 10**400):
+        with pytest.raises(ValueError, match=f"n_points={many} "):
+            metrics.number_of_partitions(many, 2)
 
 
 @pytest.mark.parametrize(

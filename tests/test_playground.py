@@ -43,29 +43,18 @@ def expected_path(points, seeds, **options):
     return np.array([state.centers for state in path.states])
 
 
-def assert_paths_are_those_of_the_package(evaluate) -> None:
+def test_the_sweeps_are_those_of_the_package() -> None:
     rng = np.random.default_rng(0)
     points = np.vstack([rng.normal(size=(40, 2)) + center for center in rng.uniform(0, 9, (5, 2))])
     seeds = points[:5]  # all in one cluster, and each on a point
     given = json.dumps([points.tolist(), seeds.tolist(), -1.0, 1.05])
-    lloyd, power = (np.array(path) for path in evaluate(PATHS % given))
+    lloyd, power = (np.array(path) for path in in_node(PATHS % given))
     expected = expected_path(points, seeds, schedule=Fixed(-math.inf))
     assert len(lloyd) > 10
     np.testing.assert_allclose(lloyd, expected[: len(lloyd)], rtol=0, atol=1e-12)
     expected = expected_path(points, seeds, power=-1.0, schedule=1.05)
     assert len(expected) > 100
     np.testing.assert_allclose(power, expected, rtol=0, atol=1e-12)
-
-
-def test_in_node_the_sweeps_are_those_of_the_package() -> None:
-    assert_paths_are_those_of_the_package(in_node)
-
-
-def test_in_a_browser_the_sweeps_are_those_of_the_package(browser) -> None:
-    page = browser.new_page()
-    page.add_script_tag(content=SCRIPT)
-    assert_paths_are_those_of_the_package(page.evaluate)
-    page.close()
 
 
 @pytest.mark.parametrize("width", [390, 1280])

@@ -97,11 +97,6 @@ def lacks(docstring: str) -> list[str]:
     return [what for what, is_there in wanted.items() if not is_there]
 
 
-def referred_to(name: str) -> list[str]:
-    found = entries(inspect.getdoc(object_named(name)) or "", "See Also")
-    return [entry.partition(" : ")[0].strip() for entry in found]
-
-
 def is_found_from(name: str, reference: str) -> bool:
     """Whether a reference leads to a page of ours, or to something of another package."""
     pages = in_the_reference()
@@ -128,8 +123,10 @@ def test_names_are_found_by_type_checkers_and_in_the_reference() -> None:
     listed = {id(object_named(name)) for name in in_the_reference()}
     assert [name for name, face in public_objects().items() if id(face) not in listed] == []
     for name in in_the_reference():
-        assert lacks(inspect.getdoc(object_named(name)) or "") == [], name
-        assert [to for to in referred_to(name) if not is_found_from(name, to)] == [], name
+        docstring = inspect.getdoc(object_named(name)) or ""
+        assert lacks(docstring) == [], name
+        to = [entry.partition(" : ")[0].strip() for entry in entries(docstring, "See Also")]
+        assert [one for one in to if not is_found_from(name, one)] == [], name
 
 
 IMPORTED = """
@@ -174,7 +171,7 @@ def test_importing_an_estimator_imports_nothing_that_only_some_fits_need() -> No
 def test_the_picture_of_an_estimator_links_to_the_page_of_its_class(monkeypatch) -> None:
     about = email.message.Message()
     about["Project-URL"] = "Source, https://code.example/"
-    monkeypatch.setattr("powermeans.methods.base.metadata", lambda name: about)
+    monkeypatch.setattr("powermeans.methods.documented.metadata", lambda name: about)
     models = [powermeans.PowerKMeans(), KernelPowerKMeans()]
     models.append(SpectralClustering())
     assert [model._get_doc_link() for model in models] == ["", "", ""]

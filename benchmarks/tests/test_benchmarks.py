@@ -34,11 +34,10 @@ from benchmarks import (
     turns,
 )
 from benchmarks.apart import Answers, Code
-from benchmarks.excess import Record, contest, flaws, inertia, summary
-from benchmarks.grid import GridPoint
 from benchmarks.lloyd_peers import OURS, Runner
 from benchmarks.machine import Bystanders
-from benchmarks.problems import Problem, all_problems, chosen_rows
+from benchmarks.problems import GridPoint, Problem, all_problems, chosen_rows
+from benchmarks.quality_report import Record, contest, flaws, inertia, summary
 from benchmarks.speed_report import FORMER, SKLEARN
 from powermeans.points.opening import open_rows
 
@@ -112,22 +111,6 @@ def test_sets_of_one_cluster_are_many_and_drawn_twice_the_same_in_the_size_of_th
         assert (points.dtype, np.isfinite(points).all()) == (np.float64, True)
         assert len(np.unique(points, axis=0)) > 1
         np.testing.assert_array_equal(one.points(), points)
-
-
-def test_clusters_called_clear_are_counted_by_shape(monkeypatch, capsys):
-    (first, *others) = one_cluster_sets.sets_of("normal")
-    clear = SimpleNamespace(is_clear=True, recommended=7)
-    unclear = SimpleNamespace(is_clear=False, recommended=2)
-    answers = iter([clear, *(unclear for _ in others)])
-    monkeypatch.setattr(one_cluster_sets.powermeans, "choose_k", lambda *_, **__: next(answers))
-    monkeypatch.setattr(sys, "argv", ["one_cluster_sets", "--shapes", "normal"])
-    one_cluster_sets.main()
-    *lines, _head, of_shape, total = capsys.readouterr().out.splitlines()
-    assert lines[0].startswith(f"{first}: k = 7 is clear")
-    # (1 - 0.0028)⁹ = 0.975, and 0.5175⁹ + 9 · 0.4825 · 0.5175⁸ = 0.025.
-    assert "9     1      11.1% (0.3% to 48.2%)" in of_shape
-    assert total.startswith("all but arguable")
-    assert len(lines) == 9
 
 
 def test_places_are_as_far_from_their_nearest_as_asked():
@@ -369,7 +352,6 @@ def test_parts_that_are_not_asked_for_stay_as_they_were(tmp_path, monkeypatch):
     noise = iter([0.0, 1.5, 0.0, 0.0])
     monkeypatch.setattr(Bystanders, "processors", lambda _: next(noise))
     given = {"name": "tried", "threads": 2, "rounds": 3, "quick": False, "former": None}
-    given["neighbours"] = 0
     for part in ("lloyd", "fits"):
         speed.run(argparse.Namespace(**given, anew=False, parts=[part]))
     figures = machine.read("tried", "speed")["figures"]

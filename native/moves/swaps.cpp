@@ -64,6 +64,7 @@ class CenterSwaps {
           version_(std::size_t(k_)),
           is_touched_(std::size_t(k_)),
           is_dirty_(std::size_t(k_)),
+          in_round_(std::size_t(k_)),
           sq_own_(std::size_t(items_.size())),
           stamp_of_own_(std::size_t(items_.size()), -1),
           stamp_(std::size_t(k_)),
@@ -479,7 +480,7 @@ class CenterSwaps {
         dirty_.clear();
         for (int32_t j : changed) is_dirty_[std::size_t(j)] = 0;
         for (int32_t j : changed) sq_drift_[std::size_t(j)] = 0;
-        for (int32_t j : changed) is_changed_of_round(j);
+        for (int32_t j : changed) in_round_[std::size_t(j)] = 1;
         for (int32_t j : changed) {
             const std::vector<Neighbour>& near = neighbours(j);
             batch_ = members(j);
@@ -494,11 +495,6 @@ class CenterSwaps {
             }
         }
         for (int32_t j : changed) in_round_[std::size_t(j)] = 0;
-    }
-
-    void is_changed_of_round(int32_t j) {
-        in_round_.resize(std::size_t(k_));
-        in_round_[std::size_t(j)] = 1;
     }
 
     void move_to_best(int64_t i, const std::vector<Neighbour>& near) {

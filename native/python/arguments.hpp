@@ -12,6 +12,8 @@
 #include <chrono>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,17 @@ inline void require(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
 }
 
+// Takes the GIL. Once the interpreter has ended, Python unwinds the thread that asks, through destructors and
+// code of its own that let nothing pass, which would abort the process: such a thread waits for the end here.
+template <class Take>
+auto or_never(const Take& take) {
+    try {
+        return take();
+    } catch (...) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+}
+
 // Raises what a signal handler raises, as Ctrl-C does. It asks every 50 ms only: asking takes the GIL.
 class SignalWatch {
   public:
@@ -49,7 +62,10 @@ class SignalWatch {
         const Clock::time_point now = Clock::now();
         if (now < next_) return;
         next_ = now + between_questions;
-        nb::gil_scoped_acquire acquired;
+        const struct Held {
+            PyGILState_STATE state = or_never(PyGILState_Ensure);
+            ~Held() { PyGILState_Release(state); }
+        } held;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
     }
 
@@ -62,7 +78,8 @@ class SignalWatch {
 // Does work without the GIL, until a signal handler raises.
 template <class Work>
 auto in_background(const Work& work) {
-    nb::gil_scoped_release released;
+    const auto take_back = [](PyThreadState* state) { or_never([state] { PyEval_RestoreThread(state); }); };
+    const std::unique_ptr<PyThreadState, decltype(take_back)> released(PyEval_SaveThread(), take_back);
     const Interrupt watch = SignalWatch();
     const Interruptible interruptible(watch);
     return work();

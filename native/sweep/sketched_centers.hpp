@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "kernels/sketches.hpp"
 #include "threads/aligned.hpp"

@@ -221,6 +221,24 @@ void print_shape(const std::string& instruction_set, int64_t n_features, int64_t
     moves.print_moves("x^2", {1, 0, 0, 0, 0});
 }
 
+// Points of fewer bits, which the tests of Python compare with floats.
+void print_narrow(const std::string& instruction_set, int64_t n_features, int64_t n_centers) {
+    Team team(2);
+    const std::vector<double> centers = Uniforms{7}.values<double>(n_centers * n_features);
+    std::vector<float> widened(std::size_t(n_points * n_features));
+    for (const EntryType type : narrow_types) {
+        const NarrowPoints points(type, n_points, n_features);
+        const std::string name =
+            instruction_set + "\tnarrow " + std::to_string(int(type)) + " d=" + std::to_string(n_features);
+        chosen_instruction_set().kernels->widen(points.bytes.data(), type, int64_t(widened.size()),
+                                                widened.data());
+        Digest().add(widened).print(name + " widened");
+        Digests<DenseSource<float>> digests(name, points.source, centers, team);
+        digests.print_all();
+        digests.print_moves("x^2", {1, 0, 0, 0, 0});
+    }
+}
+
 // Digests are equal wherever products and sums are fused, and wherever they are not.
 std::string arithmetic_of(const std::string& instruction_set) {
 #if defined(__ARM_NEON)
@@ -237,6 +255,8 @@ int main() {
     const int64_t shapes[][2] = {{2, 8},  {2, 50}, {3, 300},  {16, 50}, {20, 100},
                                  {64, 8}, {64, 4}, {300, 20}, {257, 9}};
     for_each_instruction_set([&](const std::string& name) {
+        print_narrow(arithmetic_of(name), 3, 20);
+        print_narrow(arithmetic_of(name), 131, 40);
         for (const auto [n_features, n_centers] : shapes) {
             print_shape<float>(arithmetic_of(name), n_features, n_centers);
             print_shape<double>(arithmetic_of(name), n_features, n_centers);

@@ -42,6 +42,30 @@ struct DensePoints {
     }
 };
 
+constexpr EntryType narrow_types[] = {EntryType::float16, EntryType::bfloat16, EntryType::int8,
+                                      EntryType::uint8};
+
+// Points of fewer bits than floats. Exponents are up to that of one, so that numbers are finite.
+struct NarrowPoints {
+    std::vector<unsigned char> bytes;
+    DenseSource<float> source;
+
+    NarrowPoints(EntryType type, int64_t n_points, int64_t n_features) {
+        std::mt19937 generator(7);
+        const int64_t bytes_each = bytes_of_entry(type, 4);
+        for (int64_t at = 0; at < n_points * n_features * bytes_each; ++at) {
+            const unsigned byte = generator() & 0xff;
+            const bool is_low = at % bytes_each + 1 < bytes_each || bytes_each == 1;
+            const unsigned high = type == EntryType::float16 ? byte & 0xbf : (byte & 0x80) | 0x3f;
+            bytes.push_back(static_cast<unsigned char>(is_low ? byte : high));
+        }
+        Team team(2);
+        const Entries<float> entries(bytes.data(), type);
+        source = {entries, n_points, n_features,
+                  dense_frame<float>(moments_of(entries, n_points, n_features, team))};
+    }
+};
+
 template <class V>
 struct SparsePoints {
     std::vector<V> values;

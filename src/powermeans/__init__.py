@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from powermeans import metrics as metrics
     from powermeans import plots as plots
     from powermeans.choosing_k.stability import stability as stability
-    from powermeans.engine.callbacks import progress as progress
     from powermeans.explaining.explanation import explain as explain
     from powermeans.explaining.following import match_labels as match_labels
     from powermeans.explaining.following import refit as refit
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from powermeans.methods.kmeans import KMeans as KMeans
     from powermeans.methods.linked.linked_kmeans import LinkedKMeans as LinkedKMeans
     from powermeans.methods.power_kmeans import PowerKMeans as PowerKMeans
+    from powermeans.methods.progress import progress as progress
     from powermeans.methods.robust.robust_power_kmeans import RobustPowerKMeans as RobustPowerKMeans
     from powermeans.methods.streams.mini_batch import (
         MiniBatchPowerKMeans as MiniBatchPowerKMeans,
@@ -71,7 +71,7 @@ _MODULE_OF = {
     "merge_tree": "powermeans.explaining.levels",
     "open_data": "powermeans.scale.parted_data",
     "optimality_gap": "powermeans.optimality.of_points",
-    "progress": "powermeans.engine.callbacks",
+    "progress": "powermeans.methods.progress",
     "open_table": "powermeans_tables.reading.files",
     "read_frame": "powermeans_tables.reading.files",
     "refit": "powermeans.explaining.following",

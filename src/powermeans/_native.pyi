@@ -5,7 +5,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix
 
 class Team:
     """Threads that live as long as one fit."""
@@ -100,7 +100,7 @@ class CompiledPoints:
     def assign(
         self, centers: FloatArray, labels: Labels, margins: FloatArray | None = None
     ) -> float: ...
-    def sq_distances(self, centers: FloatArray, distances: Points) -> None: ...
+    def sq_distances(self, centers: FloatArray, distances: Matrix) -> None: ...
     def potentials(self, centers: FloatArray, nearest: FloatArray) -> FloatArray: ...
     def approach(self, centers: FloatArray, nearest: FloatArray) -> None: ...
     def draw(
@@ -189,7 +189,7 @@ class _Csr(CompiledPoints):
 class DenseFloat(_Dense):
     @overload
     def __init__(
-        self, values: Points, sample_weight: FloatArray | None, team: Team, known: Moments | None
+        self, values: Matrix, sample_weight: FloatArray | None, team: Team, known: Moments | None
     ) -> None: ...
     @overload
     def __init__(
@@ -231,5 +231,5 @@ def transport(
 def divide_line(values: FloatArray, weights: FloatArray, starts: IndexArray) -> None:
     """Divide rising values into the runs with the least sum of squares."""
 
-def log(values: Points, results: Points) -> None: ...
-def exp(values: Points, results: Points) -> None: ...
+def log(values: Matrix, results: Matrix) -> None: ...
+def exp(values: Matrix, results: Matrix) -> None: ...

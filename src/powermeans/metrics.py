@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from powermeans.divergences import SquaredEuclidean
-from powermeans.divergences.chunks import as_rows
+from powermeans.divergences.chunks import as_float64, as_rows
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.system.containers import to_array
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.system.containers import real, to_array
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -157,7 +155,7 @@ def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
 
 
 def quality_ratio(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     centers: FloatArray,
     reference_centers: FloatArray,
     *,
@@ -211,7 +209,7 @@ def quality_ratio(
 
 
 def within_scatter(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     labels: ArrayLike,
     *,
     form: Literal["centers", "pairs"] = "centers",
@@ -264,14 +262,13 @@ def within_scatter(
     return math.fsum(scatter_of(points[own], weights[own]) for own in members if weights[own].any())
 
 
-def _about_center(points: Points | SparsePoints, weights: FloatArray) -> float:
+def _about_center(points: Matrix | SparseMatrix, weights: FloatArray) -> float:
     center = np.asarray((weights @ points) / weights.sum(), dtype=np.float64)
     return float(weights @ SquaredEuclidean().pairwise(points, center[None, :])[:, 0])
 
 
-def _of_pairs(points: Points | SparsePoints, weights: FloatArray) -> float:
-    others = points.toarray() if sparse.issparse(points) else points
-    chunks = SquaredEuclidean().in_chunks(points, others.astype(np.float64, copy=False))
+def _of_pairs(points: Matrix | SparseMatrix, weights: FloatArray) -> float:
+    chunks = SquaredEuclidean().in_chunks(points, as_float64(points))
     total = math.fsum(float(weights[rows] @ sq_dist @ weights) for rows, sq_dist in chunks)
     return total / (2 * float(weights.sum()))
 
@@ -306,11 +303,18 @@ def number_of_partitions(n_points: int, n_clusters: int) -> int:
     >>> number_of_partitions(19, 4)
     11259666950
     """
-    numbers: dict[str, object] = {"n_points": n_points, "n_clusters": n_clusters}
-    for name, number in numbers.items():
-        if not (isinstance(number, Real) and number % 1 == 0 and float(number) >= 1):
+    for name, number in {"n_points": n_points, "n_clusters": n_clusters}.items():
+        if not real(number) >= 1 or number % 1:
             raise ValueError(f"{name}={number!r} must be a whole number of at least 1: pass one")
     n, k = int(n_points), int(n_clusters)
+    if k > n:
+        return 0
+    # Python does not hear Ctrl-C within a power, which takes a second for as many bits.
+    if (n_bits := n * math.log2(k)) > 2**24:
+        raise ValueError(
+            f"n_points={n} makes powers of {n_bits:.3g} bits with n_clusters={k}: pass fewer, or "
+            "take n_points * log(n_clusters) - log(n_clusters!), about the logarithm of the number"
+        )
     terms: list[int] = [
         (-1) ** (k - size) * math.comb(k, size) * size**n for size in range(1, k + 1)
     ]
@@ -324,7 +328,7 @@ def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _error(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     centers: FloatArray,
     exponent: float,
     sample_weight: FloatArray | None,

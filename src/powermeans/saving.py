@@ -32,7 +32,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans import methods
 from powermeans.errors import ModelFileError, printable
-from powermeans.methods.base import Documented
+from powermeans.methods.documented import Documented
 from powermeans.methods.streams.base import Waiting, is_waiting
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget, remember
@@ -214,15 +214,15 @@ def _random_state(content: Any) -> np.random.RandomState:
     return state
 
 
-def _parts_of_random_state(state: Any) -> list[Any]:
-    return [*state.get_state(legacy=True)[1:]]
-
-
 # By key: the types of such values, what they are made of, and how they are made of that again.
 _FORMS: dict[str, tuple[Any, Callable[[Any], Any], Callable[[Any], Any]]] = {
     "tuple": (tuple, list, tuple),
     "csr": ((sparse.sparray, sparse.spmatrix), _parts_of_csr, _csr),
-    "random_state": (np.random.RandomState, _parts_of_random_state, _random_state),
+    "random_state": (
+        np.random.RandomState,
+        lambda state: [*state.get_state(legacy=True)[1:]],
+        _random_state,
+    ),
 }
 
 
@@ -391,10 +391,12 @@ def _header(text: bytes) -> dict[str, Any]:
     return header
 
 
-# A class says of its state, ``name: kind[axes]`` for each attribute. A kind is one of these or a
-# class, or several with a bar between them. A question mark allows None, and an exclamation mark
-# follows what every fitted model has. Axes of one name have the same length throughout a model, and
-# a label is less than the number `k` of centers, which stand before it.
+# A class says of its state, ``name: kind[axes]`` for each attribute, for example
+# ``labels_: label[n]! spread_: finite[k,d]? n_seen_: count _stream: Waiting|Stream``. A kind is one
+# of these or "any", "length", a class, or several classes with a bar between them. A question mark
+# allows None, and an exclamation mark follows what every fitted model has. Axes of one name have
+# the same length throughout a model, and a label is less than the number `k` of centers, which
+# stand before it, or without centers than the number `n` of points.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "number": lambda entries: entries.dtype.kind in "iuf",
     "finite": lambda entries: entries.dtype.kind in "iuf" and bool(np.isfinite(entries).all()),
@@ -439,7 +441,7 @@ def _is_as_expected(value: Any, what: str, lengths: dict[str, int]) -> bool:
         return False
     entries = value.data if is_sparse else np.asarray(value)
     is_right = _fits(np.shape(value), axes, lengths) and _KINDS[kind](entries)
-    return is_right and (kind != "label" or int(entries.max()) < lengths.get("k", 0))
+    return is_right and (kind != "label" or int(entries.max()) < lengths.get("k", lengths["n"]))
 
 
 def _fits(shape: tuple[int, ...], axes: str, lengths: dict[str, int]) -> bool:

@@ -9,15 +9,15 @@ from scipy import sparse
 FloatArray = NDArray[np.float64]
 """Results and centers: always float64 inside the package."""
 
-Points = NDArray[np.float32] | NDArray[np.float64]
-"""The user's points, in the user's dtype."""
+Matrix = NDArray[np.float32] | NDArray[np.float64]
+"""Points in memory, in the dtype of the user."""
 
-SparsePoints = sparse.csr_matrix | sparse.csr_array
+SparseMatrix = sparse.csr_matrix | sparse.csr_array
 
 Labels = NDArray[np.int32]
 
 BoolArray = NDArray[np.bool_]
 IndexArray = NDArray[np.intp]
 
-Part = tuple[Points | SparsePoints, FloatArray | None]
+Part = tuple[Matrix | SparseMatrix, FloatArray | None]
 """Some of the points, and their weights."""

@@ -95,10 +95,7 @@ class PreparedRows:
         return (self.rows.raw, self.rows.weights) if self._spooled is None else None
 
     def explain(self, error: EntryError, first_row: int = 0) -> None:
-        """Raise the error of an entry that cannot be used by the names of its file and column.
-
-        The rows of the entry count from `first_row`, that of a part.
-        """
+        """Raise the error of an entry by its file and column; its rows count from `first_row`."""
         row = self.rows.table.row(np.flatnonzero(self.rows.is_used)[first_row + error.row])
         column, way_out = self.feature_names[error.column], "".join(map(str, error.way_out))
         raise TableError(
@@ -121,10 +118,7 @@ class PreparedRows:
 def partitions(
     frames: Callable[[], Iterator[Any]], prepare: Prepare | None
 ) -> tuple[Callable[[Any], FloatArray], Prepare]:
-    """Return what makes points of a frame, and the `Prepare` that has understood all frames.
-
-    One that is fitted stays as it is.
-    """
+    """Return what makes points of a frame, and the `Prepare`, which understands all if unfitted."""
     table = open_table(frames)
     if prepare is not None and hasattr(prepare, "columns_"):
         return partial(_points_of, prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
@@ -149,10 +143,7 @@ def _points_of(prepare: Prepare, encoder: Encoder, frame: Any) -> FloatArray:
 def read_as_new(
     prepare: Prepare, table: Table, use: Use, asked: Sequence[str | int] | None, **how: Any
 ) -> RawRows:
-    """Understand columns that were asked for, or all, and read them as points.
-
-    Identifiers count where they were asked for.
-    """
+    """Understand the columns that were asked for, even identifiers, or all; read them as points."""
     try:
         rows = prepare.read(table, use, **how)
     except TableError:

@@ -15,7 +15,7 @@ from tests.attacks import kills, relations
 from tests.attacks.running import FAILED, Tally, attempt, run
 from tests.tested_module import NAMES_CORE, load_core
 
-OF_MODULES = ["numbers", "models", "tables", "checkpoints", "signals", "limits", "memory", "dask"]
+OF_MODULES = ["numbers", "models", "tables", "limits", "databases", "surroundings"]
 MIXED = {name: import_module(f"tests.attacks.{name}").ATTACK for name in OF_MODULES}
 MIXED |= relations.ATTACKS
 ATTACKS = MIXED | kills.ATTACKS  # whose tries take long
@@ -46,7 +46,7 @@ def again(which: str) -> int:
     attack = ATTACKS[name]
     warnings.simplefilter("ignore")
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-        one = attack.prepare(Path(folder))
+        one = attack.prepared(Path(folder))
         outcome = attempt(name, attack, one, int(seed))
         print(f"{outcome.verdict} in {outcome.seconds:.2f} s, {outcome.megabytes:.0f} MB")
         if outcome.verdict == FAILED:

@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 
 from powermeans import PowerKMeans, open_data
-from powermeans.scale.checkpoint import Journal
-from tests.attacks.checkpoints import records_of
+from powermeans.scale import checkpoint
+from powermeans.scale.checkpoint import HEAD, Journal
 from tests.attacks.running import RIGHT, Attack, Failure, Try
 
 N_CLUSTERS, N_POINTS, ROWS_PER_PART = 12, 100_000, 5_000
@@ -32,6 +32,18 @@ ATTEMPTS = 10
 # A LocalCluster gives up for good a worker that is gone this long after it died, even if it came
 # back in between and died again.
 LOST_WORKER_TIMEOUT = {"distributed.deploy.lost-worker-timeout": "1 day"}
+
+
+def records_of(content: bytes) -> list[bytes]:
+    """Return the whole records of a checkpoint, with their heads."""
+    at, records = len(checkpoint._MAGIC), []
+    while at + HEAD.size <= len(content):
+        end = at + HEAD.size + HEAD.unpack_from(content, at)[0]
+        if end > len(content):
+            break
+        records.append(content[at:end])
+        at = end
+    return records
 
 
 def problem(n_points: int) -> np.ndarray:

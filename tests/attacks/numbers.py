@@ -15,19 +15,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 import powermeans
-from powermeans import divergences
-from powermeans.methods import (
-    DPMeans,
-    EntropyWeightedPowerKMeans,
-    FuzzyCMeans,
-    GradientKMeans,
-    KernelPowerKMeans,
-    KHarmonicMeans,
-    OnlineKMeans,
-    SelfOrganizingMap,
-    SpectralClustering,
-    SphericalMixture,
-)
+from powermeans import divergences, methods
 from tests.attacks import oracle
 from tests.attacks.running import (
     REFUSED,
@@ -237,29 +225,24 @@ SUBJECTS: list[Callable[..., Subject]] = [
     power(divergences.Binomial(40), domain="trials", distances=oracle.binomial(40)),
     power("mahalanobis", distances="covariance_", takes_sparse=False, has_one_rounding=False),
     of(powermeans.PowerKMeans, ANNEALED | OBSERVED, **HOLED),
-    of(DPMeans, {"n_clusters_wanted": [3]} | OBSERVED, **HOLED),
-    of(SphericalMixture, {"shares": ["equal"]} | OBSERVED, **HOLED),
-    of(
-        EntropyWeightedPowerKMeans,
-        OBSERVED,
-        distances="feature_weights_",
-        **HOLED,
-    ),
-    of(KHarmonicMeans, {}, takes_parts=True),
-    of(FuzzyCMeans, {}, takes_parts=True),
+    of(methods.DPMeans, {"n_clusters_wanted": [3]} | OBSERVED, **HOLED),
+    of(methods.SphericalMixture, {"shares": ["equal"]} | OBSERVED, **HOLED),
+    of(methods.EntropyWeightedPowerKMeans, OBSERVED, distances="feature_weights_", **HOLED),
+    of(methods.KHarmonicMeans, {}, takes_parts=True),
+    of(methods.FuzzyCMeans, {}, takes_parts=True),
     of(powermeans.MiniBatchKMeans, {}, takes_parts=True),
     of(powermeans.MiniBatchPowerKMeans, {}, takes_parts=True),
-    of(OnlineKMeans, {}, takes_parts=True),
+    of(methods.OnlineKMeans, {}, takes_parts=True),
     of(powermeans.RobustPowerKMeans, {}, sums_distances=False),
     of(powermeans.LinkedKMeans, {}),
-    of(DPMeans, {"n_clusters_wanted": [3]}),
-    of(EntropyWeightedPowerKMeans, {}, distances="feature_weights_", takes_sparse=False),
-    of(GradientKMeans, RATES, may_refuse=True),
-    of(SelfOrganizingMap, MAPS),
-    of(SphericalMixture, {"shares": ["equal"]}),
-    of(SphericalMixture, {"shares": ["learned"]}, distances=None),
-    of(KernelPowerKMeans, KERNELS, **NOT_NEAREST),
-    of(SpectralClustering, {}, takes_weights=False, **NOT_NEAREST),
+    of(methods.DPMeans, {"n_clusters_wanted": [3]}),
+    of(methods.EntropyWeightedPowerKMeans, {}, distances="feature_weights_", takes_sparse=False),
+    of(methods.GradientKMeans, RATES, may_refuse=True),
+    of(methods.SelfOrganizingMap, MAPS),
+    of(methods.SphericalMixture, {"shares": ["equal"]}),
+    of(methods.SphericalMixture, {"shares": ["learned"]}, distances=None),
+    of(methods.KernelPowerKMeans, KERNELS, **NOT_NEAREST),
+    of(methods.SpectralClustering, {}, takes_weights=False, **NOT_NEAREST),
 ]
 
 
@@ -425,7 +408,7 @@ LEAST_TOLD_APART = 1e-12
 def reason_known(case: Case) -> str | None:
     """Return why a fault of this case is known, or None."""
     points = case.data.points.astype(float)
-    if not isinstance(case.subject.model, SpectralClustering):
+    if not isinstance(case.subject.model, methods.SpectralClustering):
         return None
     if not len(points) > MOST_NODES_SOLVED_DENSELY:
         return None

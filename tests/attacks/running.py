@@ -49,6 +49,11 @@ class Attack:
     hangs_after: float = 90.0  # seconds of the clock
     share: float = 1.0  # of the time, relative to the other classes
 
+    def prepared(self, folder: Path) -> Try:
+        """Return the tries; whatever they write without a path is in the folder."""
+        os.chdir(folder)
+        return self.prepare(folder)
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -152,7 +157,7 @@ class Worker:
             faulthandler.register(ENDS_WITH_STACKS, self.log.fileno(), chain=True)
             warnings.simplefilter("ignore")
             with tempfile.TemporaryDirectory(prefix="attack-") as folder:
-                one = self.attack.prepare(Path(folder))
+                one = self.attack.prepared(Path(folder))
                 deadline = time.monotonic() + self.seconds
                 for seed in range(self.first, self.last, self.step):
                     if time.monotonic() > deadline:

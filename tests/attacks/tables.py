@@ -2,10 +2,8 @@
 
 import contextlib
 import io
-import os
 import random
 import sqlite3
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -115,10 +113,10 @@ def damaged(content: bytes, suffix: str, rng: random.Random) -> bytes:
     return models.with_bytes_changed(content, rng)
 
 
-def told(arguments: list[str], *, is_shown: bool = False) -> tuple[int, str]:
+def told(arguments: list[str]) -> tuple[int, str]:
     """Run a command in this process; return its code, and what it says of errors."""
-    said, output = io.StringIO(), sys.stdout if is_shown else io.StringIO()
-    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(output):
+    said = io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         try:
             main(arguments)
         except SystemExit as end:
@@ -139,7 +137,6 @@ def fault_of(code: int, said: str) -> str | None:
 
 
 def prepare(folder: Path) -> Try:
-    os.chdir(folder)
     files = tables(folder)
     command = ["fit", "-k", "2", "--quiet", "--effort", "fast", "--threads", "1", "-o", "rows.csv"]
     for suffix, content in files.items():

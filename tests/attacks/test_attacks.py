@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from powermeans import KMeans
-from tests.attacks import memory, models, numbers, oracle, tables
+from tests.attacks import models, numbers, oracle, tables
 from tests.attacks.models import Guard
 from tests.attacks.running import FAILED, RIGHT, Attack, Failure, Known, run
 
@@ -170,13 +170,3 @@ def test_what_a_file_executes_is_noted(tmp_path):
 def test_a_command_that_ends_badly_is_told_apart(code, said, fault):
     found = tables.fault_of(code, said)
     assert found is None if fault is None else fault in found
-
-
-def test_memory_that_fits_hold_for_ever_is_found(monkeypatch):
-    held = []
-    monkeypatch.setattr(memory, "N_LOOKS", 1)  # each collects garbage, which takes its time
-    memory.check([lambda: [object() for _ in range(1000)]] * 2, [])
-    with pytest.raises(Failure, match="objects more after 40 cycles"):
-        memory.check([lambda: held.append([object() for _ in range(10)])] * 2, [])
-    with pytest.raises(Failure, match="bytes and"):
-        memory.check([lambda: held.append(bytearray(20_000))], [])

@@ -82,13 +82,6 @@ def test_few_places_and_separated_blobs_are_counted_and_one_cluster_undefined() 
     assert (choice.recommended, choice.agreement) == (9, 1.0)
 
 
-@pytest.mark.parametrize("n_features", [5, 64, 300])
-def test_blobs_are_counted_in_any_dimension(n_features: int) -> None:
-    points, _ = make_blobs(500, n_features=n_features, centers=6, random_state=1)
-    choice = choose_k(points, range(2, 13), random_state=0)
-    assert (choice.recommended, choice.is_clear, choice.doubt) == (6, True, "")
-
-
 @pytest.mark.parametrize("kind", ["uniform", "normal", "heavy-tailed"])
 def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -205,13 +198,6 @@ def test_a_model_predicts_with_the_centers_of_its_k(of_blobs):
     assert len(of_blobs.model(7).cluster_centers_) == 7
     with pytest.raises(ValueError, match="k=20 was not tried"):
         of_blobs.model(20)
-
-
-def test_a_notebook_shows_the_answer_how_sure_it_is_and_all_k(of_blobs: ChoiceOfK) -> None:
-    shown = of_blobs._repr_html_()
-    assert shown.startswith("<pre>4 groups; clear by separation; 5 of 5 criteria agree\n")
-    assert "comes back in 100 % of bootstrap samples" in shown
-    assert str(of_blobs) in shown
 
 
 def test_the_callback_sees_sweeps_and_can_stop_them_as_time_does_at_once() -> None:

@@ -11,8 +11,10 @@ from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
 from powermeans import PowerKMeans, choose_k
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, _Path, centers_by_k
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepRecord
 from powermeans.mathematics import criteria
+from powermeans.optimality.line import line_through
 from powermeans.points.opening import open_rows
 
 
@@ -192,7 +194,7 @@ def test_sizes_may_have_holes_and_more_centers_than_places() -> None:
 def test_a_step_that_fails_is_mended_from_the_fewer_centers() -> None:
     points = np.random.default_rng(0).normal(size=(200, 2))
     rows, sizes = open_rows(points), [5, 6]
-    path = _Path(rows, EFFORTS_FOR_EACH_K["fast"], np.random.RandomState(0), None)
+    path = _Path(rows, EFFORTS_FOR_EACH_K["fast"], Fit())
     good = path.steps.grown(path.search.measured(rows.mean()[None, :]), 5)
     bad = path.search.measured(np.repeat(rows.mean()[None, :], 6, axis=0))
     assert bad.inertia > good.inertia
@@ -204,7 +206,7 @@ def test_a_step_that_fails_is_mended_from_the_fewer_centers() -> None:
 def test_descents_end_at_a_share_of_the_mean_variance() -> None:
     points = np.random.default_rng(0).normal(size=(300, 4)) * [1.0, 2.0, 3.0, 9.0]
     fast = EFFORTS_FOR_EACH_K["fast"]
-    stop = _Path(open_rows(points), fast, np.random.RandomState(0), None).lloyd.stop
+    stop = _Path(open_rows(points), fast, Fit()).lloyd.stop
     tolerance = 1e-4 * points.var(axis=0).mean()
     for share, is_over in ((0.99, True), (1.01, False)):
         record = SweepRecord(-np.inf, 1.0, 1.0, np.sqrt(share * tolerance), seconds=0.0)
@@ -214,19 +216,10 @@ def test_descents_end_at_a_share_of_the_mean_variance() -> None:
 def test_points_on_a_line_have_the_least_inertia_of_every_k() -> None:
     rng = np.random.default_rng(0)
     values, weights = np.sort(rng.exponential(size=60)), rng.integers(0, 4, 60).astype(float)
-
-    def inertia(run: slice) -> float:
-        mean = np.average(values[run], weights=weights[run] + 1e-300)
-        return 25 * weights[run] @ (values[run] - mean) ** 2
-
-    cost = np.full((61, 61), np.inf)  # of a cluster of the values from the first up to the second
-    for first, end in itertools.combinations(range(61), 2):
-        cost[first, end] = inertia(slice(first, end))
-    points = np.outer(values, [3.0, 4.0])
-    least = cost[0]
-    for found in choose_k(points, range(1, 9), sample_weight=weights).table["inertia"]:
-        assert found == pytest.approx(least[60], rel=1e-9)
-        least = (least[:, None] + cost).min(axis=0)
+    line = line_through(values[:, None], weights)  # which is compared with all divisions
+    least = [25 * line.inertia(line.division(k)) for k in range(1, 9)]
+    found = choose_k(np.outer(values, [3.0, 4.0]), range(1, 9), sample_weight=weights)
+    np.testing.assert_allclose(found.table["inertia"], least, rtol=1e-9)
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 import powermeans.choosing_k.evaluate
 from benchmarks import one_cluster_sets
 from powermeans import KMeans, PowerKMeans, choose_k, stability
-from powermeans.choosing_k.one_cluster import draws_by_distance, draws_by_feature
+from powermeans.choosing_k.evaluate import draws_by_distance, draws_by_feature
 from powermeans.choosing_k.stability import jaccards, mean_jaccards
 from powermeans.types import FloatArray
 
@@ -199,7 +199,10 @@ def test_shares_are_those_of_clusterboot_up_to_the_error_of_their_means(apart, n
 def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:
     choice = choose_k(on_lattice(3, n_points=300), range(2, 7), random_state=0)
     np.testing.assert_allclose(choice.stability, np.ones(3))
-    assert "comes back in 100 % of bootstrap samples" in choice._repr_html_()
+    shown = choice._repr_html_()
+    assert "comes back in 100 % of bootstrap samples" in shown
+    assert shown.startswith(f"<pre>{str(choice).splitlines()[0]}\n")
+    assert str(choice) in shown
     assert choose_k(on_lattice(3, n_points=30), range(2, 4), random_state=0).stability is None
     with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
         stability(KMeans(2).fit([[0.0], [9.0]]), [[0.0], [9.0]], n_samples=0)
@@ -212,6 +215,18 @@ def test_a_pipeline_is_as_stable_as_its_last_step() -> None:
     scaled = pipeline[0].transform(points)
     of_last = stability(pipeline[-1], scaled, n_samples=5, random_state=0).jaccard
     np.testing.assert_array_equal(found, of_last)
+
+
+def test_a_file_is_as_stable_as_its_array_and_a_table_as_its_points(tmp_path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2)).round(3)
+    np.save(tmp_path / "rows.npy", X)
+    np.savetxt(tmp_path / "rows.csv", X, "%.3f", ",", header="a,b", comments="")
+    for file in (tmp_path / "rows.npy", tmp_path / "rows.csv"):
+        model = KMeans(3, random_state=0).fit(file)
+        points = X if file.suffix == ".npy" else model.preparation_.transform(X)
+        of_points = KMeans(3, random_state=0).fit(points), points
+        of_both = [stability(*of, n_samples=2, random_state=0) for of in ((model, file), of_points)]
+        np.testing.assert_array_equal(of_both[0].jaccard, of_both[1].jaccard)
 
 
 def test_jaccards_by_hand() -> None:

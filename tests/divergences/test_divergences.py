@@ -29,7 +29,7 @@ from powermeans.divergences import (
 )
 from powermeans.mathematics.power_mean import power_mean
 from powermeans.mathematics.rules import Power
-from powermeans.points.bregman import DirectBregmanRows
+from powermeans.points.bregman import DirectBregmanPoints
 from powermeans.points.opening import open_rows
 
 cases = st.sampled_from(sorted(CASES))
@@ -65,6 +65,16 @@ def test_the_weighted_mean_is_the_best_center(name, seed):
         others = np.clip(others, 0.01, 0.99)
     totals = weights @ divergence.pairwise(points, np.vstack([mean, others]))
     assert totals[0] <= totals[1:].min() * (1 + 1e-9)
+
+
+@given(seed=st.integers(0, 99), exponent=st.integers(-300, 150))
+def test_only_the_directions_of_given_centers_count(seed, exponent):
+    points, scales = np.random.default_rng(seed).normal(size=(20, 3)), np.ones((3, 1))
+    labels = []
+    for scales[:2] in (1.0, 10.0**exponent):  # of two centers, and not of the third
+        model = PowerKMeans(3, divergence="cosine", effort="none", init=points[:3] * scales)
+        labels.append(model.fit(points).labels_)
+    np.testing.assert_array_equal(*labels)
 
 
 def test_mahalanobis_is_euclidean_after_whitening():
@@ -255,9 +265,9 @@ def test_nothing_cancels_far_from_the_origin_where_points_are_measured_one_by_on
     of_sparse = SquaredEuclidean().pairwise(sparse.csr_array(points), centers)
     np.testing.assert_array_equal(of_sparse, SquaredEuclidean().pairwise(points, centers))
     far = open_rows(with_an_outlier(1e100), divergence=Gamma())
-    assert isinstance(far, DirectBregmanRows)
+    assert isinstance(far, DirectBregmanPoints)
     for divergence, points in [(Poisson(), far_counts(0)), (Gamma(), with_an_outlier(3.0))]:
-        assert not isinstance(open_rows(points, divergence=divergence), DirectBregmanRows)
+        assert not isinstance(open_rows(points, divergence=divergence), DirectBregmanPoints)
 
 
 Long = np.longdouble
@@ -278,18 +288,11 @@ def with_an_outlier(size):
 
 
 FAR = {
-    "counts about 1e6": (Poisson(), oracle.poisson, far_counts(1e6)),
-    "counts about 1e8": (Poisson(), oracle.poisson, far_counts(1e8)),
-    "counts about 1e12": (Poisson(), oracle.poisson, far_counts(1e12)),
-    "a count of 1e12": (
-        Poisson(),
-        oracle.poisson,
-        np.vstack([far_counts(0), np.full((1, 3), 1e12)]),
-    ),
+    **{f"about {n:g}": (Poisson(), oracle.poisson, far_counts(n)) for n in (1e6, 1e8, 1e12)},
+    "a count of 1e12": (Poisson(), oracle.poisson, np.vstack([far_counts(0), [[1e12] * 3]])),
     "shares of one size": (Binomial(40), oracle.binomial(40), 20 + 1e-7 * far_counts(0)),
     "sizes about 1e8": (Gamma(), oracle.gamma, far_counts(1e8)),
-    "a size of 1e100": (Gamma(), oracle.gamma, with_an_outlier(1e100)),
-    "a size of 1e9": (Gamma(), oracle.gamma, with_an_outlier(1e9)),
+    **{f"a {n:g}": (Gamma(), oracle.gamma, with_an_outlier(n)) for n in (1e9, 1e100)},
 }
 
 

@@ -132,21 +132,6 @@ def test_rows_of_zeros_have_a_center_of_zeros_that_no_other_row_goes_to():
         assert not model.cluster_centers_[model.labels_[0]].any()
 
 
-@pytest.mark.parametrize(
-    ("divergence", "value", "says"),
-    [
-        ("hellinger", -1.0, "Hellinger is for numbers of at least zero"),
-        ("pearson", -1.0, "ChiSquared is for numbers of at least zero"),
-        ("jeffreys", 0.0, "Jeffreys is for positive numbers"),
-    ],
-)
-def test_entries_outside_the_domain_are_named(divergence, value, says):
-    points = positive(np.random.default_rng(0), 20)
-    points[7, 2] = value
-    with pytest.raises(ValueError, match=f"in row 7, column 2: {says}"):
-        PowerKMeans(2, divergence=divergence).fit(points)
-
-
 class ReverseEntropy(FDivergence):
     """Relative entropy of the center to the point; centers are geometric means."""
 

@@ -24,16 +24,17 @@ from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Separable
 from powermeans.engine.algorithm_1 import power_k_means
 from powermeans.engine.anneal import Stage, anneal, run_stage
+from powermeans.engine.fit import Fit, Listener
 from powermeans.engine.history import History, SweepRecord, SweepState
-from powermeans.engine.stopping import CentersSettled
+from powermeans.engine.stopping import CentersSettled, StopRule
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.errors import ArgumentError, ObjectiveRoseWarning
 from powermeans.mathematics.rules import Hard
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.points.opening import open_rows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.reference import ReferencePoints
 from powermeans.scale.executors import PartOpener, ReadingExecutor
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 
 LLOYD = Fixed(-math.inf)
 NEVER = CentersSettled(0.0)
@@ -53,7 +54,7 @@ def stage(schedule, max_iter=300, stop=NEVER, update=Update()) -> Stage:  # noqa
     return Stage(schedule, stop, max_iter, update)
 
 
-class RisingRows(ReferenceRows):
+class RisingPoints(ReferencePoints):
     """Rows that move every center to the wrong side."""
 
     def sweep(self, centers, rule):
@@ -70,44 +71,65 @@ class Wrong(Separable):
 
 
 def test_stages_have_their_sweeps_and_an_objective_that_rises_gives_a_warning(points, centers):
-    history = History()
+    fit = Fit()
     expected = r"rose from .* in sweep 2 at power=-3\.0"
     with pytest.warns(ObjectiveRoseWarning, match=expected) as told:
-        run_stage(RisingRows(points), centers, stage(Fixed(-3.0), max_iter=2), history)
+        run_stage(RisingPoints(points), centers, stage(Fixed(-3.0), max_iter=2), fit)
     assert {warning.filename for warning in told} == {__file__}
-    assert len(history.records) == 2
+    assert len(fit.history.records) == 2
     with pytest.warns(ObjectiveRoseWarning, match=r": check Wrong, whose slopes") as told:
         PowerKMeans(5, divergence=Wrong(), effort="none", random_state=0).fit(np.abs(points) + 1)
     assert len([each for each in told if each.category is ObjectiveRoseWarning]) == 1
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # none while the power changes
-        run_stage(RisingRows(points), centers, stage([-3.0, -4.0]), History())
-    history = History()
+        run_stage(RisingPoints(points), centers, stage([-3.0, -4.0]), Fit())
+    fit = Fit()
     stages = [stage(Geometric(-1.0, 1.1), max_iter=5), stage(LLOYD, max_iter=2)]
-    first, second = anneal(open_rows(points), centers, stages, history)
-    assert [record.power == -math.inf for record in history.records] == [False] * 5 + [True] * 2
+    second = anneal(open_rows(points), centers, stages, fit)
+    (first,) = second.former
+    assert [record.power == -math.inf for record in fit.history.records] == [False] * 5 + [True] * 2
     assert not first.has_converged
     assert first.reason == "max_iter=5 sweeps"
     assert second.power == -math.inf
     rule = Mock(**{"reason.return_value": None})
     stages = [stage([-1.0, -2.0]), stage([-3.0, -4.0], stop=rule)]
-    anneal(open_rows(points), centers, stages, History())
+    anneal(open_rows(points), centers, stages, Fit())
     shown = [[record.power for record in call.args[0]] for call in rule.reason.mock_calls]
     assert shown == [[-3.0], [-3.0, -4.0]]
 
 
+class Late(StopRule):
+    """End a stage at a moment at which the fit becomes late."""
+
+    def __init__(self, fit):
+        self.fit = fit
+
+    def reason(self, records):
+        self.fit.end = -math.inf
+        return "enough"
+
+
+@pytest.mark.parametrize("end", [-math.inf, math.inf])
+def test_once_it_is_late_only_the_last_stage_begins_for_one_sweep(end, points, centers) -> None:
+    fit = Fit(end=end)
+    stages = [stage(Fixed(power), stop=Late(fit)) for power in (-2.0, -4.0, -math.inf)]
+    anneal(open_rows(points), centers, stages, fit)
+    first = [] if end < 0 else [-2.0]
+    assert [record.power for record in fit.history.records] == [*first, -math.inf]
+
+
 @pytest.mark.parametrize("answer", [None, False, 1, "yes", [1], np.ones(3)])
 def test_any_other_answer_of_a_callback_goes_on(answer: object, points, centers) -> None:
-    history = History()
-    run_stage(open_rows(points), centers, stage(LLOYD, max_iter=2), history, lambda state: answer)
-    assert len(history.records) == 2
+    fit = Fit(listener=Listener(lambda state: answer))
+    run_stage(open_rows(points), centers, stage(LLOYD, max_iter=2), fit)
+    assert len(fit.history.records) == 2
 
 
 def test_a_callback_sees_every_sweep_of_a_schedule_and_cannot_disturb_it(points, centers) -> None:
     seen: list[SweepState] = []
-    history = History(run=3)
-    end = run_stage(open_rows(points), centers, stage(LLOYD), history, seen.append)
-    assert [state.sweep for state in seen] == list(range(1, len(history.records) + 1))
+    fit = Fit(listener=Listener(seen.append), history=History(run=3))
+    end = run_stage(open_rows(points), centers, stage(LLOYD), fit)
+    assert [state.sweep for state in seen] == list(range(1, len(fit.history.records) + 1))
     assert {state.run for state in seen} == {3}
     with pytest.raises(ValueError, match="read-only"):
         seen[0].centers[0] = 0
@@ -117,30 +139,31 @@ def test_a_callback_sees_every_sweep_of_a_schedule_and_cannot_disturb_it(points,
     assert seen[1].objective == pytest.approx(seen[1].inertia, rel=1e-12)
     assert seen[0].center_shift == pytest.approx(np.linalg.norm(seen[0].centers - centers))
     assert seen[0].seconds > 0
-    history = History()
-    end = run_stage(open_rows(points), centers, stage([-1.0, -2.0, -9.0]), history)
+    fit = Fit()
+    end = run_stage(open_rows(points), centers, stage([-1.0, -2.0, -9.0]), fit)
     assert end.has_converged
     assert end.power == -9.0
-    table = pd.DataFrame(history.as_recarray())
+    table = pd.DataFrame(fit.history.as_recarray())
     assert list(table.columns) == list(SweepRecord._fields)
     assert table.power.tolist() == [-1.0, -2.0, -9.0]
 
 
 def test_coincident_centers_part_below_the_critical_power_and_settled_ones_stay(points, centers):
     coincident = np.repeat(points[:4], 2, axis=0)
-    rows, history = open_rows(points), History()
+    rows = open_rows(points)
     update = SeparateCoincident(critical_power=-1.0, spread=3.0)
     schedule = [-0.5] * 3 + [-5.0] * 40
     states: list[SweepState] = []
-    run_stage(rows, coincident, stage(schedule, update=update), history, states.append)
+    fit = Fit(listener=Listener(states.append))
+    run_stage(rows, coincident, stage(schedule, update=update), fit)
     assert [state.n_separated for state in states[:5]] == [0, 0, 0, 4, 0]
     np.testing.assert_array_equal(states[2].centers[0::2], states[2].centers[1::2])
     pairs = states[-1].centers.reshape(4, 2, 3)
     assert np.linalg.norm(pairs[:, 0] - pairs[:, 1], axis=1).max() > 0.5
-    assert history.n_separated == 4
+    assert fit.history.n_separated == 4
     rows = open_rows(points.astype(np.float32))
     states: list[SweepState] = []
-    run_stage(rows, centers, stage(LLOYD), History(), states.append)
+    run_stage(rows, centers, stage(LLOYD), Fit(listener=Listener(states.append)))
     labels = [rows.assign(state.centers)[0] for state in states]
     for (before, after), state in zip(itertools.pairwise(labels), states[1:], strict=True):
         if np.array_equal(before, after):
@@ -235,7 +258,7 @@ def test_empty_clusters_count_with_those_before_and_fifteen_take_two_passes() ->
     centers = np.vstack([rng.normal(size=(5, 3)), np.full((15, 3), 1e4)])
     rows, chunks = in_parts(rng.permutation(points))
     found = []
-    for of in (rows, ReferenceRows(rows.take(np.arange(1040)))):
+    for of in (rows, ReferencePoints(rows.take(np.arange(1040)))):
         sums, sweep = of.sweep(centers, Hard()), Sweep(of, centers, -np.inf)
         chunks.n_passes = 0
         found.append(RelocateEmpty().after(sweep, sums))
@@ -269,7 +292,7 @@ class Counting(ReadAgain):
 
 def in_parts(points):
     chunks = Counting(cut(points, None, 50))
-    return PartedRows(ReadingExecutor(chunks, PartOpener(), n_threads=1)), chunks
+    return PartedPoints(ReadingExecutor(chunks, PartOpener(), n_threads=1)), chunks
 
 
 def test_the_farthest_points_take_another_pass_or_are_known_from_a_checkpoint(tmp_path) -> None:
@@ -277,7 +300,7 @@ def test_the_farthest_points_take_another_pass_or_are_known_from_a_checkpoint(tm
     rng = np.random.default_rng(1)
     points = np.vstack([rng.normal(size=(300, 2)), 1000 + rng.normal(size=(300, 2))])
     rows, chunks = in_parts(rng.permutation(points))
-    whole, nowhere = ReferenceRows(rows.take(np.arange(600))), np.zeros((1, 2))
+    whole, nowhere = ReferencePoints(rows.take(np.arange(600))), np.zeros((1, 2))
     chunks.n_passes = 0
     found = list(rows.farthest(nowhere, 6))
     assert 1 < chunks.n_passes <= 6
@@ -298,12 +321,6 @@ def test_the_farthest_points_take_another_pass_or_are_known_from_a_checkpoint(tm
 PAGE = Path(__file__).parents[2] / "docs" / "understand" / "algorithm.md"
 
 
-def counted(powers, used):
-    for power in powers:
-        used.append(power)
-        yield power
-
-
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(("n_features", "max_iter"), [(1, 300), (2, 6), (2, 300), (30, 300)])
@@ -311,16 +328,18 @@ def test_it_gives_the_bits_of_the_estimator(kind, dtype, n_features, max_iter):
     rng = np.random.default_rng(n_features)
     points = rng.normal(size=(500, n_features)).astype(dtype)
     weights = rng.uniform(0.5, 2.0, size=500)
-    seeds, used = points[:6].astype(np.float64), []
-    powers = counted(islice(Geometric(-3.0, 1.05), max_iter), used)
+    seeds, powers = points[:6].astype(np.float64), [*islice(Geometric(-3.0, 1.05), max_iter)]
+    left = iter(powers)
     tolerance = 1e-6 / math.sqrt(n_features)
-    centers = power_k_means(open_rows(kind(points), weights), seeds, powers, tolerance)
+    centers = power_k_means(open_rows(kind(points), weights), seeds, left, tolerance)
     model = PowerKMeans(6, init=seeds, power=-3.0, schedule=1.05, polish=False)
     model.set_params(effort="none", tol=1e-6, max_iter=max_iter)
-    with pytest.warns(ConvergenceWarning, match="cut short") if max_iter == 6 else nullcontext():
+    with (
+        pytest.warns(ConvergenceWarning, match="not converged") if max_iter == 6 else nullcontext()
+    ):
         model.fit(kind(points), sample_weight=weights)
     assert model.cluster_centers_.tobytes() == centers.astype(dtype).tobytes()
-    assert model.history_.power.tolist() == used
+    assert model.history_.power.tolist() == powers[: len(powers) - len([*left])]
 
 
 def swept(points, centers, power):

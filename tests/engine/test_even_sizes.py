@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from powermeans import BalancedKMeans, PowerKMeans
 from powermeans.methods.balanced import size_limited
-from powermeans.methods.balanced.borders import _without_needless, with_better_prices
 from powermeans.methods.balanced.division import divided
 from powermeans.methods.balanced.size_limits import SizeLimits
+from powermeans.methods.balanced.transport import _without_needless, with_better_prices
 from powermeans.points.opening import open_rows
 from powermeans.types import FloatArray
 

@@ -11,9 +11,15 @@ from sklearn.preprocessing import StandardScaler
 
 import powermeans
 from powermeans import KMeans, PowerKMeans
-from powermeans.engine import SweepState, callbacks, fit
+from powermeans.engine import SweepState, fit
 from powermeans.engine.fit import Listener
-from powermeans.methods import EntropyWeightedPowerKMeans, FuzzyCMeans, SphericalMixture
+from powermeans.methods import (
+    DPMeans,
+    EntropyWeightedPowerKMeans,
+    FuzzyCMeans,
+    SphericalMixture,
+    progress,
+)
 
 POINTS = np.random.default_rng(0).normal(size=(300, 2)) + 8 * np.arange(3).repeat(100)[:, None]
 
@@ -58,7 +64,7 @@ def test_a_callback_hears_of_phases_in_order_and_several_hear_all(capfd):
 def now(monkeypatch) -> list[float]:
     """A clock that stands still unless a test moves it."""
     seconds = [0.0]
-    monkeypatch.setattr(callbacks.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
     return seconds
 
 
@@ -68,21 +74,29 @@ def test_verbose_prints_at_most_one_line_a_second_with_phase_and_inertia(capsys,
 
     model = PowerKMeans(3, callback=tick, verbose=1, random_state=0).fit(POINTS)
     printed = capsys.readouterr().out.splitlines()
-    *during, end = [line for line in printed if not line.startswith("End of ")]
+    *during, end = [line for line in printed if not line.startswith("The end ")]
     times = [float(re.search(r"(\d+\.\d) s$", line)[1]) for line in during]
     assert len(during) >= 4
     assert min(np.diff(times)) >= 1
     assert all(re.match(r"[a-z, 0-9]+, \d+ sweeps?, inertia \d", line) for line in during)
-    assert end.startswith(f"ended, {model.n_iter_} sweeps, inertia")
+    assert end.startswith(f"ended, {model.n_iter_} sweeps, inertia {model.inertia_:.6g}, ")
 
 
-@pytest.mark.parametrize("kind", [PowerKMeans, FuzzyCMeans])
-def test_verbose_2_prints_a_line_for_each_sweep(kind, capsys):
-    model = kind(3, verbose=2, random_state=0).fit(POINTS)
+VERBOSE = [
+    *(PowerKMeans(3), FuzzyCMeans(3), powermeans.BalancedKMeans(2), powermeans.LinkedKMeans(2)),
+    *(DPMeans(2000.0), EntropyWeightedPowerKMeans(3), SphericalMixture(3, shares="learned")),
+]
+
+
+@pytest.mark.parametrize("model", VERBOSE, ids=repr)
+def test_verbose_2_prints_a_line_for_each_sweep_and_ends_with_the_inertia(model, capsys):
+    links = {"must_link": [[0, 250]]} if isinstance(model, powermeans.LinkedKMeans) else {}
+    model.set_params(verbose=2, random_state=0).fit(POINTS, **links)
     printed = capsys.readouterr().out
     for number in range(1, model.n_iter_ + 1):
-        assert re.search(rf", {number} sweeps?, power \S+, inertia \d", printed)
-    assert re.search("^(The end|End of Lloyd): .*", printed, re.MULTILINE)
+        assert re.search(rf", {number} sweeps?, power \S+, inertia \S", printed)
+    assert re.search(rf"^ended, .* inertia {model.inertia_:.6g}, least", printed, re.MULTILINE)
+    assert re.search("^The end.*: .*", printed, re.MULTILINE)
 
 
 @pytest.mark.parametrize("details", [False, True])
@@ -149,7 +163,7 @@ class Tasks:
 
 
 needs_callbacks = pytest.mark.skipif(
-    callbacks.sklearn_callback is None, reason="this scikit-learn has no callbacks"
+    progress.sklearn_callback is None, reason="this scikit-learn has no callbacks"
 )
 
 

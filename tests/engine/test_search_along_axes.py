@@ -8,7 +8,7 @@ from scipy import sparse
 from powermeans import PowerKMeans
 from powermeans.engine import PathRecorder
 from powermeans.points.along_axes import along_axes
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.opening import open_rows
 
 
@@ -71,21 +71,18 @@ def test_narrow_or_sparse_points_and_those_without_few_axes_are_seen_as_they_are
 
 @pytest.mark.parametrize("make", [few, many])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_threads_change_no_bit(make, dtype) -> None:
-    points, found = make(dtype), set()
-    for n_threads in (1, 2, 4):
-        model = PowerKMeans(6, random_state=0, n_threads=n_threads).fit(points)
-        found.add(model.cluster_centers_.tobytes() + model.labels_.tobytes())
-    assert len(found) == 1
-
-
-@pytest.mark.parametrize("make", [few, many])
-def test_weights_act_as_copies(make) -> None:
-    points = make()
+def test_weights_act_as_copies_on_any_threads(make, dtype) -> None:
+    points = make(dtype)
     weights = weights_of(points)
-    weighted = PowerKMeans(6, random_state=0).fit(points, sample_weight=weights)
+    weighted, threaded = (
+        PowerKMeans(6, random_state=0, n_threads=n).fit(points, sample_weight=weights)
+        for n in (1, 4)
+    )
+    assert threaded.cluster_centers_.tobytes() == weighted.cluster_centers_.tobytes()
     copied = PowerKMeans(6, random_state=0).fit(np.repeat(points, weights.astype(int), axis=0))
-    assert weighted.inertia_ == pytest.approx(copied.inertia_, rel=1e-9)
+    assert weighted.inertia_ == pytest.approx(
+        copied.inertia_, rel=1e-9 if dtype == np.float64 else 1e-5
+    )
     expected = np.repeat(weighted.labels_, weights.astype(int))
     np.testing.assert_array_equal(copied.labels_, expected)
 
@@ -94,13 +91,13 @@ def test_weights_act_as_copies(make) -> None:
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
 def test_it_ends_at_means_with_all_features(make, effort: str, monkeypatch) -> None:
     points, widths = make(), set()
-    sweep = EuclideanRows.sweep
+    sweep = EuclideanPoints.sweep
 
     def noted(rows, centers, rule):
         widths.add(rows.n_features)
         return sweep(rows, centers, rule)
 
-    monkeypatch.setattr(EuclideanRows, "sweep", noted)
+    monkeypatch.setattr(EuclideanPoints, "sweep", noted)
     model = PowerKMeans(6, effort=effort, random_state=0).fit(points)
     assert len(widths) == 2
     assert max(widths) == points.shape[1]
@@ -139,14 +136,3 @@ def test_a_callback_sees_all_features_and_may_stop_or_raise(make) -> None:
         with pytest.raises(KeyboardInterrupt):
             model.fit(points)
         assert model.cluster_centers_.shape == (6, points.shape[1])
-
-
-def test_a_tiny_weight_and_extreme_magnitudes_do_no_harm() -> None:
-    points = few()
-    weights = np.ones(len(points))
-    weights[3] = 1e-300
-    model = PowerKMeans(6, random_state=0).fit(points, sample_weight=weights)
-    assert np.isfinite(model.inertia_)
-    for unit in (1e-140, 1e140):
-        other = PowerKMeans(6, random_state=0).fit(unit * points)
-        assert np.isfinite(other.cluster_centers_).all()

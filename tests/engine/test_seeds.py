@@ -26,25 +26,17 @@ from powermeans.engine.seeds.choose import (
     uniform_seeds,
 )
 from powermeans.engine.seeds.orders import order_by_chance
-from powermeans.engine.seeds.parallel import first_of_race
-from powermeans.engine.seeds.samples import distinct_places, weighted_sample
+from powermeans.engine.seeds.samples import distinct_places, race, weighted_sample
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.by_definition import greedy_seeds_by_definition
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.opening import open_rows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.reference import ReferencePoints
 from powermeans.scale.executors import MemoryExecutor, PartOpener
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 
 N_DRAWS, FLOATS = 2500, [np.float32, np.float64]
-
-
-def chosen_pairs(points, weights=None, **options) -> Counter[tuple[int, ...]]:
-    """How often each pair of seeds comes, in N_DRAWS trials."""
-    rows, rng = ReferenceRows(points, weights), np.random.RandomState(0)
-    draws = (tuple(choose_seeds(rows, 2, rng, **options)[1]) for _ in range(N_DRAWS))
-    return Counter((int(first), int(second)) for first, second in draws)
 
 
 def assert_frequencies(counts: Counter[tuple[int, ...]], expected: dict) -> None:
@@ -63,12 +55,14 @@ def test_seeds_are_drawn_by_weight_times_a_power_of_the_distance(exponent: float
         mass = weights * np.abs(places - places[first]) ** exponent
         for second in range(3):
             expected[first, second] = weights[first] / 4 * mass[second] / mass.sum()
-    assert_frequencies(chosen_pairs(places[:, None], weights, exponent=exponent), expected)
+    rows, rng = ReferencePoints(places[:, None], weights), np.random.RandomState(0)
+    draws = (choose_seeds(rows, 2, rng, exponent=exponent)[1] for _ in range(N_DRAWS))
+    assert_frequencies(Counter(tuple(map(int, pair)) for pair in draws), expected)
 
 
 def test_uniform_seeds_are_drawn_by_weight_in_any_unit() -> None:
     weights = np.array([1.0, 2.0, 5.0])
-    rows, rng = ReferenceRows(np.arange(3.0)[:, None], weights), np.random.RandomState(0)
+    rows, rng = ReferencePoints(np.arange(3.0)[:, None], weights), np.random.RandomState(0)
     draws = (uniform_seeds(rows, 2, rng)[:, 0].astype(int) for _ in range(N_DRAWS))
     expected = {
         (first, second): weights[first] / 8 * weights[second] / (8 - weights[first])
@@ -79,7 +73,7 @@ def test_uniform_seeds_are_drawn_by_weight_in_any_unit() -> None:
     assert_frequencies(Counter(tuple(draw) for draw in draws), expected)
     points, weights = np.arange(9.0)[:, None], np.arange(1.0, 10.0)
     seeds = [
-        uniform_seeds(ReferenceRows(points, unit * weights), 5, np.random.RandomState(0))
+        uniform_seeds(ReferencePoints(points, unit * weights), 5, np.random.RandomState(0))
         for unit in (1.0, 2e-308, 1e-300, 1e300)
     ]
     np.testing.assert_array_equal(seeds, seeds[:1] * 4)
@@ -98,7 +92,7 @@ def test_passing_over_points_changes_no_seed(seed):
     order, first = rng.permutation(len(points)), rng.uniform()
     others = rng.uniform(size=(rng.integers(30), rng.integers(1, 19)))
     found = greedy_seeds(open_rows(stored(points), weights), order, first, others)
-    expected = greedy_seeds(ReferenceRows(points, weights), order, first, others, exponent=2.0)
+    expected = greedy_seeds(ReferencePoints(points, weights), order, first, others, exponent=2.0)
     # Of equal points, rounding decides which is said to be the seed.
     np.testing.assert_array_equal(points[found], points[expected])
 
@@ -151,7 +145,7 @@ def test_seeds_by_samples_follow_their_definition(dtype, stored, n_features, ran
     options = {"n_seeds": 40, "random_state": random_state}
     np.testing.assert_array_equal(
         sampled_seeds(stored(points), weights, **options),
-        sampled_seeds(points, weights, ReferenceRows, **options),
+        sampled_seeds(points, weights, ReferencePoints, **options),
     )
 
 
@@ -212,23 +206,19 @@ def test_many_points_are_put_in_order_where_blocks_do_not_serve(kind, orders_tak
     np.testing.assert_array_equal(seeds, sampled_seeds(points))
 
 
-def seeds_in_full(rows, n_seeds: int, n_candidates: int, random_state: int = 0) -> np.ndarray:
-    rng = np.random.RandomState(random_state)
-    order, _ = order_by_place(rows, rng)
-    numbers = rng.uniform(), rng.uniform(size=(n_seeds - 1, n_candidates))
-    return rows.take(greedy_seeds(rows, order, *numbers))
-
-
 @pytest.mark.usefixtures("small_samples")
 @pytest.mark.parametrize("scale", [1e-150, 1e-90, 1e-40, 1e90, 1e150])
 def test_scaling_sampled_points_scales_the_seeds(scale: float) -> None:
     points = np.random.default_rng(0).normal(size=(500, 2))
-    is_sampled = abs(np.log10(scale)) < 100
-    expected = sampled_seeds(points) if is_sampled else seeds_in_full(open_rows(points), 9, 8)
+    expected, rows, rng = sampled_seeds(points), open_rows(points), np.random.RandomState(0)
+    if abs(np.log10(scale)) > 100:  # all of them, whose squares are not sampled
+        order, _ = order_by_place(rows, rng)
+        seeds = greedy_seeds(rows, order, rng.uniform(), rng.uniform(size=(8, 8)))
+        expected = rows.take(seeds)
     np.testing.assert_array_equal(sampled_seeds(scale * points), scale * expected)
 
 
-@pytest.mark.parametrize("rows_of", [ReferenceRows, open_rows])
+@pytest.mark.parametrize("rows_of", [ReferencePoints, open_rows])
 def test_further_seeds_end_once_little_inertia_is_left_or_time_is_over(rows_of: Callable) -> None:
     points = np.repeat([[0.0], [10.0], [20.0], [40.0]], 5, axis=0)
     rows, others = rows_of(points), np.random.default_rng(0).uniform(size=(9, 3))
@@ -425,8 +415,8 @@ def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
     points, weights = rng.normal(size=(250, 2)), rng.exponential(size=250)
     n_rows = max(n_rows, 25)
     for centers in (points[:0], points[:3]):
-        found = first_of_race(in_parts(points, weights, n_rows), centers, n_drawn, seed)
-        whole = first_of_race(EuclideanRows(points, weights), centers, n_drawn, seed)
+        rows = in_parts(points, weights, n_rows), EuclideanPoints(points, weights)
+        found, whole = (race(o, n_drawn, seed, centers=centers).with_a_chance() for o in rows)
         np.testing.assert_array_equal(found, whole)
         n_away = 250 - len(centers)
         assert len(found) == min(n_drawn, n_away)
@@ -436,8 +426,8 @@ def test_how_rows_are_cut_does_not_change_who_arrives(n_rows, n_drawn, seed):
 def test_the_first_of_a_race_arrives_by_weight_times_distance_and_indices_by_shares():
     """At distances 0, 1 and 3 with the weights 5, 3 and 1 the chances are 0, 1/4 and 3/4."""
     points, weights = np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 0.0]]), np.array([5.0, 3.0, 1.0])
-    rows, n_races = EuclideanRows(points, weights, n_threads=1), 2000
-    firsts = [first_of_race(rows, points[:1], 1, key)[0, 0] for key in range(n_races)]
+    rows, n_races = EuclideanPoints(points, weights, n_threads=1), 2000
+    firsts = [race(rows, 1, key, centers=points[:1]).points[0, 0] for key in range(n_races)]
     n_near = firsts.count(1.0)
     assert firsts.count(0.0) == 0
     assert binom.cdf(n_near, n_races, 1 / 4) > 1e-6
@@ -448,7 +438,7 @@ def test_the_first_of_a_race_arrives_by_weight_times_distance_and_indices_by_sha
 
 
 def test_seeds_are_as_good_as_greedy_ones_and_candidates_weigh_as_much_as_all_points():
-    rows, whole, ours, theirs = in_parts(POINTS, None, 700), EuclideanRows(POINTS), [], []
+    rows, whole, ours, theirs = in_parts(POINTS, None, 700), EuclideanPoints(POINTS), [], []
     for seed in range(8):
         rng = np.random.RandomState(seed)
         seeds = ParallelSeeds().candidates(rows, 12, rng).seeds(12, rng, 4)
@@ -476,7 +466,7 @@ def test_seeds_are_as_good_as_greedy_ones_and_candidates_weigh_as_much_as_all_po
 @pytest.mark.parametrize(
     ("kind", "params", "message"),
     [
-        (ParallelSeeds, {"n_rounds": 0}, "n_rounds=0 must be at least 1"),
+        (ParallelSeeds, {"n_rounds": 0}, "n_rounds=0 must be a whole"),
         (ParallelSeeds, {"oversampling": 0.0}, "oversampling=0.0 must be positive"),
         (ParallelSeeds, {"n_rounds": 1, "oversampling": 0.5}, "less than one candidate"),
         (MarkovChainSeeds, {"chain_length": 0}, "chain_length=0 must be"),
@@ -494,8 +484,8 @@ def test_options_that_cannot_be_are_named(kind, params, message):
 def test_a_fit_whose_time_is_up_looks_for_no_more_candidates_than_it_needs(
     monkeypatch, oversampling, n_rounds
 ):
-    points, noted = np.random.default_rng(0).normal(size=(600, 2)), Mock(wraps=first_of_race)
-    monkeypatch.setattr(parallel, "first_of_race", noted)
+    points, noted = np.random.default_rng(0).normal(size=(600, 2)), Mock(wraps=race)
+    monkeypatch.setattr(parallel, "race", noted)
     way = ParallelSeeds(oversampling=oversampling)
     model = PowerKMeans(10, init=way, random_state=0)
     model.set_params(stop=MaxSeconds(1e-9)).fit(points)
@@ -559,7 +549,7 @@ def test_samples_stand_for_all_rows_without_bias_and_say_how_much_they_send():
     standard_error = np.std(estimates) / np.sqrt(len(estimates))
     assert abs(np.mean(estimates) - share) < 4 * standard_error + 0.005
     points = np.random.default_rng(0).normal(size=(900, 5))
-    rows = PartedRows(Listening([(points[:450], None), (points[450:], None)], PartOpener()))
+    rows = PartedPoints(Listening([(points[:450], None), (points[450:], None)], PartOpener()))
     assert len(weighted_sample(rows, 300, np.random.RandomState(0)).points) == 300
 
 
@@ -571,12 +561,3 @@ def test_rows_of_no_weight_come_only_where_there_are_too_few(n_least):
     assert sample.is_all
     assert len(sample.points) == max(2, n_least)
     assert set(sample.points[sample.weights > 0, 0]) == {3, 8}
-
-
-@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array], ids=["dense", "CSR"])
-def test_points_stay_in_their_kind(make):
-    points = make(np.random.default_rng(0).poisson(0.5, size=(50, 4)).astype(np.float32))
-    sample = drawn_sample(points, None, 10)
-    assert sample.points.dtype == np.float32
-    assert sparse.issparse(sample.points) == sparse.issparse(points)
-    assert sample.points.shape == (10, 4)

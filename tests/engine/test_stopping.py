@@ -13,7 +13,8 @@ import powermeans
 from powermeans import BalancedKMeans, PowerKMeans, open_data
 from powermeans.divergences import resolve
 from powermeans.engine.anneal import Stage, run_stage
-from powermeans.engine.history import History, SweepRecord
+from powermeans.engine.fit import Fit
+from powermeans.engine.history import SweepRecord
 from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.stopping import (
     CentersSettled,
@@ -145,11 +146,11 @@ def test_one_of_several_rules_is_enough_and_labels_end_a_descent_early(points):
     assert short.history_.changed[-1] <= 0.01 < short.history_.changed[1:-1].min()
     annealed = PowerKMeans(12, effort="none", random_state=0).fit(points).history_
     assert np.isnan(annealed.changed[annealed.power > -math.inf]).all()
-    rows, history = open_rows(points), History()
+    rows, fit = open_rows(points), Fit()
     rows.sweep(points[:5], Hard())
-    run_stage(rows, points[:5], Stage(Fixed(-math.inf), LabelsSettled(0.0), 50), history)
-    assert history.records[0].changed == 1
-    assert len(history.records) > 1
+    run_stage(rows, points[:5], Stage(Fixed(-math.inf), LabelsSettled(0.0), 50), fit)
+    assert fit.history.records[0].changed == 1
+    assert len(fit.history.records) > 1
 
 
 class InertiaReached(StopRule):
@@ -217,14 +218,19 @@ def test_a_rule_is_not_asked_while_sizes_have_no_limits(points, monkeypatch):
 
 
 @pytest.mark.parametrize("stop", [LabelsSettled(0.1), InertiaSettled(0.0) | LabelsSettled(0.1)])
-@pytest.mark.parametrize("options", [{"polish": False}, {}, {"divergence": "manhattan"}], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{"polish": False}, {}, {"divergence": "manhattan"}, {"divergence": "hellinger"}],
+    ids=str,
+)
 def test_labels_are_refused_where_nobody_holds_them(stop, options, points):
-    given = points if options else open_data(points, rows_per_part=500)
+    given = np.abs(points) + 1 if options else open_data(points, rows_per_part=500)
     sweeps = []
     model = PowerKMeans(3, stop=stop, callback=sweeps.append, **options)
     with pytest.raises(ArgumentError, match="InertiaSettled") as raised:
         model.fit(given)
     assert raised.value.argument == "stop"
+    assert "as Hellinger, chi-squared and Jeffreys are" in str(raised.value)
     assert not sweeps
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ def in_duckdb(columns: dict[str, Any], query: str) -> list[Any]:
 
 
 def in_sqlite(columns: dict[str, Any], query: str) -> list[Any]:
-    rows = zip(*(as_list(values) for values in columns.values()), strict=True)
+    texts = ([str(v) if isinstance(v, date) else v for v in as_list(c)] for c in columns.values())
+    rows = zip(*texts, strict=True)
     names = ", ".join(map(quoted, columns))
     with contextlib.closing(sqlite3.connect(":memory:")) as connection:
         connection.execute(f"CREATE TABLE points ({names})")
@@ -37,6 +39,15 @@ def in_sqlite(columns: dict[str, Any], query: str) -> list[Any]:
 
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def type_of(values: Any) -> str:
+    """Return the type of a column in PostgreSQL."""
+    if getattr(values, "dtype", None) == np.float32:
+        return "real"
+    first = next((value for value in as_list(values) if value is not None), None)
+    types = {str: "text", bool: "boolean", datetime: "timestamp", date: "date"}
+    return types.get(type(first), "double precision")
 
 
 def as_list(values: Any) -> list[Any]:
@@ -63,16 +74,7 @@ def postgresql() -> Iterator[Run | None]:
         return subprocess.run(command, cwd=folder, **{**options, **user, **more})
 
     def run(columns: dict[str, Any], query: str) -> list[Any]:
-        types = [
-            "text"
-            if isinstance(as_list(values)[0], str)
-            else "boolean"
-            if isinstance(as_list(values)[0], bool)
-            else "real"
-            if getattr(values, "dtype", None) == np.float32
-            else "double precision"
-            for values in columns.values()
-        ]
+        types = [type_of(values) for values in columns.values()]
         made = ", ".join(f"{quoted(n)} {t}" for n, t in zip(columns, types, strict=True))
         text = io.StringIO(f"DROP TABLE IF EXISTS points; CREATE TABLE points ({made});\n")
         text.seek(0, io.SEEK_END)

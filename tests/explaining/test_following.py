@@ -8,15 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import powermeans
-from powermeans import (
-    BalancedKMeans,
-    KMeans,
-    PowerKMeans,
-    match_labels,
-    plots,
-    refit,
-    what_changed,
-)
+from powermeans import BalancedKMeans, KMeans, PowerKMeans, match_labels, plots, refit, what_changed
 from powermeans.methods import OnlineKMeans
 
 

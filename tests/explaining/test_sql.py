@@ -1,6 +1,7 @@
 """Queries label rows as models and rules do, in databases that run here."""
 
 import math
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from powermeans import KMeans, PowerKMeans, Prepare, explain, to_sql
 from powermeans.explaining.explanation import _Told
 from powermeans.explaining.features import in_units
 from powermeans.methods import EntropyWeightedPowerKMeans, SphericalMixture
+from tests.attacks import databases as attack
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +44,13 @@ def points_of(rng, n=300, d=4):
     return np.round(points * 4) / 4 * np.array([1, 1, 1, 20])[:d]
 
 
+def fitted(X, k=4, kind=PowerKMeans, before=(), **options):
+    options |= {"effort": "fast"} if kind is PowerKMeans else {}
+    return make_pipeline(*before, kind(k, random_state=0, **options)).fit(X), X
+
+
 def plain(rng):
-    X = points_of(rng)
-    return PowerKMeans(5, effort="fast", random_state=0).fit(X), X
+    return fitted(points_of(rng), 5)
 
 
 def rounded(rng):
@@ -53,47 +59,38 @@ def rounded(rng):
 
 
 def standardized(rng):
-    X = points_of(rng)
-    model = make_pipeline(StandardScaler(), PowerKMeans(4, effort="fast", random_state=0))
-    return model.fit(X), X
+    return fitted(points_of(rng), before=[StandardScaler()])
 
 
 def to_range(rng):
-    X = points_of(rng)
-    return make_pipeline(MinMaxScaler((-1, 2)), KMeans(4, random_state=0)).fit(X), X
+    return fitted(points_of(rng), 4, KMeans, [MinMaxScaler((-1, 2))])
 
 
 def observed(rng):
     X = points_of(rng)
     X[rng.random(X.shape) < 0.2] = np.nan
-    X = X[~np.isnan(X).all(axis=1)]
-    return PowerKMeans(4, missing="observed", effort="fast", random_state=0).fit(X), X
+    return fitted(X[~np.isnan(X).all(axis=1)], missing="observed")
 
 
 def directions(rng):
-    X = points_of(rng) / [1, 1, 1, 20] + 0.125
-    model = PowerKMeans(4, divergence="cosine", effort="fast", random_state=0)
-    return model.fit(X), X
+    return fitted(points_of(rng) / [1, 1, 1, 20] + 0.125, divergence="cosine")
 
 
 def single(rng):
-    X = points_of(rng).astype(np.float32) + np.float32(0.1)
-    return PowerKMeans(5, effort="fast", random_state=0).fit(X), X
+    return fitted(points_of(rng).astype(np.float32) + np.float32(0.1), 5)
 
 
 def medians(rng):
-    X = points_of(rng)
-    return PowerKMeans(4, divergence="manhattan", effort="fast", random_state=0).fit(X), X
+    return fitted(points_of(rng), divergence="manhattan")
 
 
 def counts(rng):
     X = rng.poisson(rng.gamma(2, 4, (5, 4))[rng.integers(5, size=300)]).astype(float)
-    return PowerKMeans(4, divergence="poisson", effort="fast", random_state=0).fit(X), X
+    return fitted(X, divergence="poisson")
 
 
 def correlated(rng):
-    X = points_of(rng)
-    return PowerKMeans(4, divergence="mahalanobis", effort="fast", random_state=0).fit(X), X
+    return fitted(points_of(rng), divergence="mahalanobis")
 
 
 KINDS = [plain, rounded, standardized, to_range, observed, directions, single, medians, counts]
@@ -119,7 +116,7 @@ def is_tied(model, row, label, other):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_labels_in_a_database_are_those_of_predict(kind, seed, database):
+def test_labels_in_a_database_are_those_of_predict_and_of_rules(kind, seed, database):
     dialect, run = database
     model, X = kind(np.random.default_rng(seed))
     found = run(as_columns(X), to_sql(model, NAMES, "points", dialect=dialect))
@@ -128,85 +125,82 @@ def test_labels_in_a_database_are_those_of_predict(kind, seed, database):
     assert all(is_tied(model, X[i], found[i], expected[i]) for i in apart)
     assert len(apart) <= len(X) // 50
     assert len(set(found)) > 2
+    rules = explain(model, X)
+    query = rules.to_sql("points", columns=NAMES, dialect=dialect)
+    assert run(as_columns(X), query) == rules.predict(X).tolist()
 
 
-def people(rng, n=300):
-    kind = rng.integers(3, size=n)
-    noisy = np.where(rng.random(n) < 0.8, kind, rng.integers(3, size=n))
-    frame = pd.DataFrame(
-        {
-            "id": np.arange(n),
-            "plan": np.array(["free", "team's", "firm"])[noisy],
-            "sure": np.array(["low", "medium", "high"])[rng.integers(3, size=n)],
-            "two": np.array(["left", "right"])[rng.integers(2, size=n)],
-            "active": rng.random(n) < 0.5,
-            "vip": np.where(rng.random(n) < 0.5, "x", None),
-            "paid": np.where(rng.random(n) < 0.5, 1, None),
-            "spend": np.round(rng.lognormal(kind * 2, 0.5, n), 2),
-            "seats": rng.poisson(np.array([2, 10, 60])[kind]).astype(float),
-            "lat": rng.uniform(40, 60, n),
-            "lon": rng.uniform(-10, 20, n),
-        }
-    )
-    frame.loc[::17, "seats"] = -999
-    frame.loc[::19, "plan"] = "unknown"
-    frame.loc[::23, "spend"] = np.nan
-    prepare = Prepare(as_={"spend": "log", "id": "ignore"})
-    model = make_pipeline(prepare, PowerKMeans(3, missing="observed", random_state=0)).fit(frame)
-    frame.loc[::29, ["plan", "two"]] = "never seen"
-    columns = {
-        name: [None if v != v else v for v in values.tolist()] for name, values in frame.items()
-    }
-    return model, frame, columns
-
-
-def test_columns_of_people_are_understood_as_in_prepare(database):
+@pytest.mark.parametrize("name", attack.COLUMNS)
+def test_queries_answer_as_predict_for_every_kind_of_column_or_not_at_all(name, database):
     dialect, run = database
-    model, frame, columns = people(np.random.default_rng(0))
-    kinds = {column.kind for column in model[0].columns_ if column.is_used}
-    assert kinds == {"category", "ordered", "yes/no", "log", "count", "place"}
-    assert run(columns, to_sql(model, dialect=dialect)) == model.predict(frame).tolist()
+    rng = np.random.default_rng(len(name))
+    table = attack.table_of([*{"numbers", name}], rng, 60)
+    model = attack.model_for(table, rng)
+    new = attack.table_of([*{"numbers", name}], rng, 40, "never seen")
+    new |= {each: [7] * 40 for each in attack.NAMES_OF_QUERY}  # of which no query takes its own
+    n_refused = attack.judge(model, new, to_sql(model, dialect=dialect), run)
+    assert n_refused in ([0] if name in attack.READ else [40, None])
+    rules = explain(model, attack.framed(table))
+    n_refused = attack.judge(rules, new, rules.to_sql("points", dialect=dialect), run)
+    assert n_refused in ([0] if name in attack.READ else [0, 40, None])
+    kinds = {column.name: column.kind for column in model[0].columns_}
+    assert kinds.keys() == table.keys()
+    assert "text" not in kinds.values()
 
 
-def test_dates_are_days(database):
+@pytest.mark.parametrize(
+    ("kind", "row"),
+    [
+        (plain, [np.nan, 1, 1, 1]),
+        (plain, [1, 1e200, 1, 1]),
+        (plain, [1, np.inf, 1, 1]),
+        (plain, [1, -np.inf, 1, 1]),
+        (standardized, [1, 1, np.inf, 1]),
+        (medians, [1, 1, 1e154, 1]),
+        (counts, [1, 1, -1, 1]),
+        (observed, [np.nan] * 4),
+        (observed, [np.nan, np.inf, 1, 1]),
+        (directions, [0, 0, 0, 0]),
+    ],
+)
+def test_what_predict_refuses_has_no_cluster(kind, row, database):
     dialect, run = database
-    days = np.arange("2024-01-01", "2024-03-01", dtype="datetime64[D]")
-    frame = pd.DataFrame({"since": days, "size": np.arange(60.0) % 7})
-    model = make_pipeline(Prepare(dates="days"), KMeans(3, random_state=0)).fit(frame)
-    columns = {"id": np.arange(60), "since": days.astype(str).tolist(), "size": frame["size"]}
-    found = run(columns, to_sql(model, dialect=dialect))
-    assert found == model.predict(frame).tolist()
-    rules = explain(model, frame)
-    found = run(columns, rules.to_sql("points", dialect=dialect))
-    assert found == rules.predict(frame).tolist()
-
-
-def test_rules_in_a_database_are_those_of_the_tree(database):
-    dialect, run = database
-    model, frame, columns = people(np.random.default_rng(1))
-    rules = explain(model, frame)
-    found = run(columns, rules.to_sql("points", dialect=dialect))
-    assert found == rules.predict(frame).tolist()
-    for kind in (observed, single, directions):
-        model, X = kind(np.random.default_rng(5))
-        rules = explain(model, X)
-        query = rules.to_sql("points", columns=NAMES, dialect=dialect)
-        assert run(as_columns(X), query) == rules.predict(X).tolist()
-
-
-def test_what_predict_refuses_has_no_cluster(database):
-    dialect, run = database
-    model, X = plain(np.random.default_rng(0))
-    X[3, 1] = np.nan
-    found = run(as_columns(X), to_sql(model, NAMES, dialect=dialect))
+    model, X = kind(np.random.default_rng(0))
+    X[3] = row
+    with pytest.raises(ValueError, match=r"NaN|inf|overflow|of at least zero|nothing but zeros"):
+        model.predict(X[[3]])
+    query = to_sql(model, NAMES, dialect=dialect)
+    try:
+        found = run(as_columns(X), query)
+    except subprocess.CalledProcessError:  # PostgreSQL does not square numbers that overflow
+        assert np.nanmax(np.abs(row)) > 1e150
+        return
     assert found[3] is None
     assert None not in found[:3]
-    model, X = observed(np.random.default_rng(0))
-    X[3] = np.nan
-    assert run(as_columns(X), to_sql(model, NAMES, dialect=dialect))[3] is None
-    model, X = directions(np.random.default_rng(0))
-    X[3] = 0
-    assert run(as_columns(X), to_sql(model, NAMES, dialect=dialect))[3] is None
+
+
+def test_lengths_that_vanish_when_squared_have_directions(database):
+    dialect, run = database
+    model = PowerKMeans.from_centers([[1.0, 0.0], [0.0, 1.0]], divergence="cosine")
+    X = np.array([[5e-324, 0], [0, 5e-324], [-1e-300, 2e-300], [1e150, 0]])
+    columns = {"id": np.arange(4), "x": X[:, 0].copy(), "y": X[:, 1].copy()}
+    assert run(columns, to_sql(model, ["x", "y"], dialect=dialect)) == model.predict(X).tolist()
+
+
+def test_names_that_a_database_takes_for_the_same_are_refused():
+    X = pd.DataFrame({"Cluster": [0.0, 1, 8, 9], "cluster 2": [0.0, 0, 1, 1]})
+    model = KMeans(2, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="name='cluster' is a column of the table: pass another"):
+        to_sql(model)
+    with pytest.raises(ValueError, match="name='CLUSTER 2' is a column"):
+        explain(model, X).to_sql("points", name="CLUSTER 2")
+    assert "AS cluster" in to_sql(model, ["x", "y"])
+    with pytest.raises(ValueError, match='the database takes "x" and "X" for one name'):
+        to_sql(model, ["x", "X"], dialect="sqlite")
+    assert '"X"' in to_sql(model, ["x", "X"], dialect="postgresql")
+    model = make_pipeline(Prepare(as_={"Cluster": "ignore"}), KMeans(2, random_state=0)).fit(X)
+    with pytest.raises(ValueError, match="is a column of the table"):
+        to_sql(model)
 
 
 @pytest.mark.parametrize(("k", "d"), [(95, 3), (91, 1), (3, 95), (1, 2)])
@@ -223,13 +217,14 @@ def test_dialects_quote_and_hide_as_documented():
     frame = pd.DataFrame({"a`b": ["it's", "b\\c"] * 5, "n": np.arange(10.0) % 4 + 0.5})
     model = make_pipeline(Prepare(as_={"a`b": "category"}), KMeans(2, random_state=0)).fit(frame)
     query = to_sql(model, table="shop.orders", dialect="bigquery")
-    assert query.startswith("SELECT * EXCEPT (pm_x0, pm_x1, pm_d0, pm_d1, pm_least)")
+    assert query.startswith("SELECT * FROM (SELECT pm_row.*,")
+    assert "FROM (SELECT t AS pm_row," in query
     assert "FROM `shop`.`orders` AS t" in query
     assert r"t.`a\`b`" in query
     assert r"'it\'s'" in query or r"'b\\c'" in query
-    assert "IF(IS_NAN(CAST(t.`n` AS FLOAT64)), NULL" in query
+    assert "IF(IS_NAN(CAST(t.`n` + 0 AS FLOAT64)), NULL" in query
     query = to_sql(model, table="shop.orders", dialect="snowflake")
-    assert query.startswith("SELECT * EXCLUDE (pm_x0")
+    assert query.startswith("SELECT * FROM (SELECT * EXCLUDE (pm_x0")
     assert 'FROM "shop"."orders" AS t' in query
 
 

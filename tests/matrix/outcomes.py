@@ -3,6 +3,8 @@ from typing import Any
 
 import numpy as np
 
+from powermeans.system.containers import to_array
+
 Found = Mapping[str, np.ndarray]
 
 # What is compared, with the power of the unit of length and that of the unit of weight by which it
@@ -33,7 +35,7 @@ def found(model: Any, points: Any, weights: Any = None) -> dict[str, np.ndarray]
         values["score"] = model.score(points, **options)
     if hasattr(model, "spent_"):
         values["n_starts"] = len(model.spent_.accepted_inertias)
-    return {name: np.asarray(v) for name, v in values.items() if v is not None}
+    return {name: np.asarray(to_array(v)) for name, v in values.items() if v is not None}
 
 
 def assert_same(row: Any, got: Found, expected: Found, *, rtol: float = 1e-9) -> None:

@@ -16,21 +16,8 @@ from matrix.outcomes import found
 from sklearn.base import clone
 
 import powermeans as pm
-from powermeans import divergences
+from powermeans import divergences, methods
 from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
-from powermeans.methods import (
-    DPMeans,
-    EntropyWeightedPowerKMeans,
-    FuzzyCMeans,
-    GradientKMeans,
-    KernelPowerKMeans,
-    KHarmonicMeans,
-    OnlineKMeans,
-    SelfOrganizingMap,
-    SpectralClustering,
-    SphericalMixture,
-    moment_estimates,
-)
 
 
 @dataclass(frozen=True)
@@ -155,31 +142,33 @@ ROWS = {
     "k-means, gaps": Row(
         pm.KMeans(K, missing="observed", tol=1e-12), with_gaps, many=SHORT, is_dense=True
     ),
-    "harmonic": Row(KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
+    "harmonic": Row(methods.KHarmonicMeans(K, tol=0, max_iter=30), many=SHORT),
     "harmonic, 3.5": Row(
-        KHarmonicMeans(K, p=3.5, tol=0, max_iter=30), objective_degree=3.5, units=(1e-60, 1e60)
+        methods.KHarmonicMeans(K, p=3.5, tol=0, max_iter=30),
+        objective_degree=3.5,
+        units=(1e-60, 1e60),
     ),
     "harmonic, gaps": Row(
-        KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+        methods.KHarmonicMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
     ),
-    "fuzzy": Row(FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
+    "fuzzy": Row(methods.FuzzyCMeans(K, tol=0, max_iter=30), many=SHORT),
     "fuzzy, gaps": Row(
-        FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
+        methods.FuzzyCMeans(K, missing="observed", tol=0, max_iter=30), with_gaps, is_dense=True
     ),
-    "mixture": Row(SphericalMixture(K), many=BARE),
-    "mixture, shares": Row(SphericalMixture(K, shares="learned")),
+    "mixture": Row(methods.SphericalMixture(K), many=BARE),
+    "mixture, shares": Row(methods.SphericalMixture(K, shares="learned")),
     "mixture, spherical": Row(
-        SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
+        methods.SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
         many=BARE,
     ),
     "mixture, gaps": Row(
-        SphericalMixture(K, missing="observed", effort="fast"),
+        methods.SphericalMixture(K, missing="observed", effort="fast"),
         with_gaps,
         is_dense=True,
         is_numbered=False,
     ),
     "mixture, spherical, gaps": Row(
-        SphericalMixture(
+        methods.SphericalMixture(
             K, covariance_type="spherical", shares="learned", missing="observed", effort="fast"
         ),
         with_gaps,
@@ -187,7 +176,7 @@ ROWS = {
         is_numbered=False,
     ),
     "penalty, gaps": Row(
-        DPMeans(60.0, missing="observed", effort="fast"),
+        methods.DPMeans(60.0, missing="observed", effort="fast"),
         with_gaps,
         is_dense=True,
         is_numbered=False,
@@ -195,7 +184,7 @@ ROWS = {
         exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
     ),
     "entropy, gaps": Row(
-        EntropyWeightedPowerKMeans(K, missing="observed", effort="fast"),
+        methods.EntropyWeightedPowerKMeans(K, missing="observed", effort="fast"),
         with_gaps,
         degree=0,
         objective_degree=0,
@@ -204,34 +193,36 @@ ROWS = {
         exempt={"no_weight": "rounding places a row without the one feature that counts"},
     ),
     "penalty": Row(
-        DPMeans(100.0, effort="fast"),
+        methods.DPMeans(100.0, effort="fast"),
         is_numbered=False,
         in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight},
     ),
     "penalty, as published": Row(
-        DPMeans(20.0, effort="none"),
+        methods.DPMeans(20.0, effort="none"),
         is_numbered=False,
         in_unit=lambda length, weight: {"penalty": 20.0 * length**2 * weight},
         exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
     ),
     "penalty, auto": Row(
-        DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
+        methods.DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
     ),
     "entropy": Row(
-        EntropyWeightedPowerKMeans(K, effort="fast"),
+        methods.EntropyWeightedPowerKMeans(K, effort="fast"),
         degree=0,
         objective_degree=0,
         many=BARE,
         is_dense=True,
     ),
-    "gradient": Row(GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
-    "kernel": Row(KernelPowerKMeans(K), degree=0, is_numbered=False),
+    "gradient": Row(methods.GradientKMeans(K, tol=0, max_iter=30), many=SHORT),
+    "kernel": Row(methods.KernelPowerKMeans(K), degree=0, is_numbered=False),
     "kernel, landmarks": Row(
-        KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False, many=FAST
+        methods.KernelPowerKMeans(K, n_landmarks=20), degree=0, is_numbered=False, many=FAST
     ),
-    "kernel, linear": Row(KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False),
+    "kernel, linear": Row(
+        methods.KernelPowerKMeans(K, kernel="linear", effort="fast"), is_numbered=False
+    ),
     "kernel, poly": Row(
-        KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"),
+        methods.KernelPowerKMeans(K, kernel="poly", gamma=0.1, effort="fast"),
         degree=0,
         in_unit=lambda length, weight: {"gamma": 0.1 / length**2},
         units=(1e-30, 1e30),
@@ -239,7 +230,7 @@ ROWS = {
         exempt={"shifting": NO_KERNEL_UNIT},
     ),
     "kernel, cosine": Row(
-        KernelPowerKMeans(K, kernel="cosine", effort="fast"),
+        methods.KernelPowerKMeans(K, kernel="cosine", effort="fast"),
         degree=0,
         units=(1e-9, 1e90),
         is_numbered=False,
@@ -255,24 +246,24 @@ ROWS = {
         exempt=BATCHES,
         many={**SHORT, "batch_size": 8000},
     ),
-    "online": Row(OnlineKMeans(K, tol=1e-12), many=SHORT, exempt=BY_BITS),
-    "online, epochs": Row(OnlineKMeans(K, batch=False, n_epochs=2), exempt=BY_BITS),
+    "online": Row(methods.OnlineKMeans(K, tol=1e-12), many=SHORT, exempt=BY_BITS),
+    "online, epochs": Row(methods.OnlineKMeans(K, batch=False, n_epochs=2), exempt=BY_BITS),
     "online, in order": Row(
-        OnlineKMeans(K, shuffle=False, batch=False),
+        methods.OnlineKMeans(K, shuffle=False, batch=False),
         exempt={"order_of_points": "it takes one row after the other"},
     ),
     "robust": Row(pm.RobustPowerKMeans(K), many=FAST),
-    "map": Row(SelfOrganizingMap((2, 3)), many={"shape": (5, 5), "n_epochs": 2}),
-    "map, hexagonal": Row(SelfOrganizingMap((2, 3), topology="hexagonal", init="random")),
+    "map": Row(methods.SelfOrganizingMap((2, 3)), many={"shape": (5, 5), "n_epochs": 2}),
+    "map, hexagonal": Row(methods.SelfOrganizingMap((2, 3), topology="hexagonal", init="random")),
     "spectral": Row(
-        SpectralClustering(2, gamma=20.0),
+        methods.SpectralClustering(2, gamma=20.0),
         half_circles,
         is_numbered=False,
         in_unit=lambda length, weight: {"gamma": 20.0 / length**2},
         exempt=UNWEIGHTED,
     ),
     "spectral, neighbours": Row(
-        SpectralClustering(2, affinity="nearest_neighbors"),
+        methods.SpectralClustering(2, affinity="nearest_neighbors"),
         half_circles,
         is_numbered=False,
         exempt=UNWEIGHTED,
@@ -295,7 +286,7 @@ def seeds(points: Any, weights: Any = None) -> SimpleNamespace:
 
 
 def moments(points: Any, weights: Any = None) -> SimpleNamespace:
-    of = moment_estimates(points, 3, sample_weight=weights)
+    of = methods.moment_estimates(points, 3, sample_weight=weights)
     return SimpleNamespace(cluster_centers_=of.means, shares_=of.shares, variance_=of.variance)
 
 
@@ -321,7 +312,7 @@ OF_STREAM = dict.fromkeys(
 ROWS |= {
     "mini-batch power, chunks": Row(chunks(pm.MiniBatchPowerKMeans), exempt=OF_STREAM),
     "online, chunks": Row(
-        chunks(OnlineKMeans),
+        chunks(methods.OnlineKMeans),
         exempt={**OF_STREAM, "order_of_points": "it takes one row after the other"},
     ),
     "choose_k": Row(

@@ -16,7 +16,9 @@ from sklearn.base import clone
 
 import powermeans as pm
 from powermeans import _native
+from powermeans.methods.base import CenterEstimator
 from powermeans.points import compiled
+from powermeans.system.containers import like_given, to_array
 from tests.attacks.containers import containers
 from tests.attacks.numbers import sparse_forms
 
@@ -48,6 +50,28 @@ def holds_for(rows: Mapping[str, Row]) -> Callable[[Relation], Relation]:
         return pytest.mark.parametrize("row", rows.values(), ids=rows.keys())(tried)
 
     return decorated
+
+
+class Box:
+    """Numbers that NumPy cannot read, and what they have a row for each of."""
+
+    def __init__(self, values: np.ndarray, of: str = "given") -> None:
+        self.values, self.of = values, of
+
+
+@to_array.register(Box)
+def _(values: Box, name: str | None = None) -> np.ndarray:
+    return values.values
+
+
+@like_given.register(Box)
+def _(given: Box, values: np.ndarray, of: str) -> Box:
+    return Box(values, of)
+
+
+HOMES = {"cluster_centers_": "centers", "labels_": "points"} | dict.fromkeys(
+    ("predict", "transform", "memberships", "score_samples", "embed"), "points"
+)
 
 
 def test_every_public_estimator_has_a_row() -> None:
@@ -146,6 +170,36 @@ LAYOUTS += ["objects", "text", "wider than float64", "frame"]
 def test_layouts(row: Row, layout: str, tmp_path: Path) -> None:
     points = containers(row.given, tmp_path)[layout]()
     assert_same_bits(found(row.fit(points), points), row.plain)
+
+
+@holds_for(ROWS)
+def test_results_of_a_container_come_home(row: Row, tmp_path: Path) -> None:
+    box, weights = Box(row.given), Box(row.weights)
+    model = row.fit(box)
+    assert_same_bits(found(model, box), row.plain)
+    if "no_weight" not in row.exempt:
+        assert_same_bits(found(row.fit(box, weights), box, weights), row.weighted)
+    for name, of in HOMES.items():
+        if (result := getattr(model, name, None)) is not None:
+            assert (result(box) if callable(result) else result).of == of, name
+    if not hasattr(model, "fit"):
+        return
+    pm.save(model, tmp_path / "model.pm")
+    assert_same_bits(found(pm.load(tmp_path / "model.pm"), row.given), row.plain)
+    if hasattr(model, "transform"):
+        table = copy.copy(model).set_output(transform="pandas").transform(box)
+        np.testing.assert_array_equal(table, row.plain["transform"])
+    if isinstance(model, CenterEstimator):
+        assert pm.what_changed(model, model, box).stayed == 1
+        if model._fitted_needs().measure.is_plain:
+            theirs = model.to_sklearn()
+            np.testing.assert_array_equal(theirs.predict(row.given), model.predict(row.given))
+    again = [pm.stability(model, X, n_samples=1, random_state=0) for X in (box, row.given)]
+    np.testing.assert_array_equal(again[0].jaccard, again[1].jaccard)
+    if hasattr(model, "partial_fit"):
+        for stream in (model, clone(model)):
+            assert stream.partial_fit(box).partial_fit(box).labels_.of == "points"
+            assert stream.cluster_centers_.values.dtype == np.float64
 
 
 @holds_for(ROWS)

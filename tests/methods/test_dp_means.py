@@ -1,4 +1,3 @@
-from collections.abc import Iterator
 from contextlib import nullcontext
 
 import numpy as np
@@ -7,6 +6,7 @@ from hypothesis import given as for_all
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from problems import divisions, inertias
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
@@ -26,26 +26,9 @@ def blobs(n_blobs: int, seed: int, n_features: int = 2) -> np.ndarray:
     return np.repeat(means, 30, axis=0) + 0.4 * rng.normal(size=(30 * n_blobs, n_features))
 
 
-def partitions(items: list[int]) -> Iterator[list[list[int]]]:
-    if not items:
-        yield []
-        return
-    first, rest = items[0], items[1:]
-    for groups in partitions(rest):
-        yield [[first], *groups]
-        for at, group in enumerate(groups):
-            yield [*groups[:at], [first, *group], *groups[at + 1 :]]
-
-
 def least_objective(points: np.ndarray, weights: np.ndarray, penalty: float) -> float:
-    def of_group(group: list[int]) -> float:
-        x, w = points[group], weights[group]
-        return float(w @ np.square(x - w @ x / w.sum()).sum(axis=1))
-
-    return min(
-        penalty * len(groups) + sum(of_group(group) for group in groups)
-        for groups in partitions(list(range(len(points))))
-    )
+    labels = divisions(len(points), len(points))
+    return float((inertias(points, weights, labels) + penalty * (1 + labels.max(axis=1))).min())
 
 
 few_points = arrays.arrays(

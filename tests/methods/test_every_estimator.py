@@ -1,7 +1,9 @@
 """What holds for estimators of every kind: errors and warnings, and no input crashes."""
 
+import itertools
 import math
 import random
+import re
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -16,12 +18,12 @@ from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import powermeans as pm
-from powermeans import KMeans, PowerKMeans
+from powermeans import KMeans, PowerKMeans, Prepare
 from powermeans.engine.seeds import MarkovChainSeeds, TreeSeeds
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.errors import UnlikeScalesWarning, warn_caller
@@ -37,9 +39,11 @@ from powermeans.methods import (
     SpectralClustering,
     SphericalMixture,
 )
+from powermeans.methods.base import CenterEstimator
 from powermeans.points.checks import points as scales
 from powermeans.points.checks.points import unlike_scales
-from powermeans.points.observed import ObservedRows
+from powermeans.points.observed import ObservedPoints
+from powermeans.saving import estimators
 from tests.attacks import numbers
 from tests.attacks.running import REFUSED, RIGHT
 
@@ -100,7 +104,7 @@ BAD: list[tuple[Any, ...]] = [
     (OnlineKMeans(4), "learning_rate", [lambda t: 2.0], "2.0 at step 1"),
     (OnlineKMeans(4), "learning_rate", [lambda t: "a"], "learning_rate is 'a' at step 1:"),
     (OnlineKMeans(4), "learning_rate", [lambda t: np.ones(2)], "at step 1"),
-    (OnlineKMeans(4), "n_epochs", [0]), (OnlineKMeans(4), "batch", ["yes"]),
+    (OnlineKMeans(4), "n_epochs", [0, 2**63, 10**400]), (OnlineKMeans(4), "batch", ["yes"]),
     (OnlineKMeans(4), "init", [np.zeros((3, 2))], "n_clusters=4"),
     (OnlineKMeans(4), "init_size", [0]),
 ]  # fmt: skip
@@ -182,6 +186,13 @@ def test_scikit_learn_check_passes(estimator, check) -> None:
     check(estimator)
 
 
+def test_errors_list_the_words_of_a_parameter_in_the_same_order_always() -> None:
+    for kind in [*estimators() - {Pipeline}, Prepare]:
+        for one in itertools.chain.from_iterable(kind._parameter_constraints.values()):
+            words = [*getattr(one, "options", [])]
+            assert words == sorted(words), kind
+
+
 def test_weights_are_routed_through_a_pipeline() -> None:
     weights = np.random.default_rng(1).uniform(size=len(POINTS))
     estimator = pm.PowerKMeans(3, random_state=0)
@@ -244,8 +255,8 @@ def test_points_times_a_power_of_two_give_the_same_bits(model, exponent):
 def test_points_at_the_mean_have_no_direction_with_weights_or_as_copies(dtype):
     X = np.array([[1001, np.nan], [np.nan, 0.1], [999.1, 0.3], [1001.3, 0.2]], dtype)
     weights = np.array([1, 3, 2, 1])
-    of_weights = ObservedRows(X, weights.astype(float)).critical_power()
-    of_copies = ObservedRows(np.repeat(X, weights, axis=0)).critical_power()
+    of_weights = ObservedPoints(X, weights.astype(float)).critical_power()
+    of_copies = ObservedPoints(np.repeat(X, weights, axis=0)).critical_power()
     assert of_weights == pytest.approx(of_copies, rel=1e-4)
 
 
@@ -297,7 +308,8 @@ def test_good_centers_assigned_to_an_estimator_serve(kind, dtype) -> None:
     centers = [[0, 40], [0, 0], [30, 0], [500, 500]]
     model.cluster_centers_ = np.array(centers, dtype=dtype, order="F")
     np.testing.assert_array_equal(model.predict(GROUPS), np.array([1, 2, 0])[LABELS])
-    assert model.transform(GROUPS).shape == (90, 4)
+    table = model.set_output(transform="pandas").transform(GROUPS)
+    assert (*table.shape, table.columns[3]) == (90, 4, f"{kind.__name__.lower()}3")
 
 
 @of_both
@@ -467,3 +479,16 @@ def test_constant_columns_of_subnormal_size_do_not_vary(value):
     assert unlike_scales(points) is None
     points[:, 0] = np.arange(6.0)
     assert unlike_scales(points) is None
+
+
+def test_the_base_of_estimators_names_all_that_they_override() -> None:
+    def private(*kinds: type) -> set[str]:
+        return {name for kind in kinds for name in vars(kind) if re.match("_[a-z]", name)}
+
+    kinds = {kind for model in ESTIMATORS for kind in type(model).__mro__}
+    below = {kind for kind in kinds if issubclass(kind, CenterEstimator)}
+    ours = [kind for kind in CenterEstimator.__mro__ if kind.__module__.startswith("powermeans.")]
+    hooks = private(*below - {CenterEstimator}) & private(*ours)
+    assert len(hooks) > 12
+    of_scikit_learn = {"_abc_impl", "_sklearn_auto_wrap_output_keys", "_parameter_constraints"}
+    assert hooks - of_scikit_learn <= {*re.findall(r"`(_\w+)`", CenterEstimator.__doc__)}

@@ -13,7 +13,6 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.metrics.pairwise import pairwise_kernels, rbf_kernel
 from sklearn.model_selection import cross_val_score
 
-from powermeans import PowerKMeans
 from powermeans.errors import IndefiniteKernelWarning
 from powermeans.methods import KernelPowerKMeans, SpectralClustering
 from powermeans.methods import spectral as module
@@ -21,29 +20,11 @@ from powermeans.methods import spectral as module
 POINTS, NEW = np.split(blobs(160, noise=0.6), [120])
 
 
-def products(points: np.ndarray) -> np.ndarray:
-    x, y = points.T
-    root = np.sqrt(2)
-    return np.stack([x * x, y * y, root * x * y, root * x, root * y, np.ones_like(x)], axis=1)
-
-
 def distances_by_the_kernel(model, gram: np.ndarray, of_new: np.ndarray, itself: np.ndarray):
     """The squared distances of the paper, from K of landmarks, of points with them, and K(x, x)."""
     a = model.dual_coef_
     within = np.einsum("jl,lm,jm->j", a, gram, a)
     return itself[:, None] - 2 * of_new @ a.T + within
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_it_is_power_k_means_on_the_features_of_a_polynomial(weighted: bool) -> None:
-    points = POINTS
-    weights = np.random.default_rng(1).uniform(size=len(points)) if weighted else None
-    kernel = KernelPowerKMeans(4, kernel="poly", degree=2, gamma=1, random_state=0)
-    kernel.fit(points, sample_weight=weights)
-    plain = PowerKMeans(4, random_state=0).fit(products(points), sample_weight=weights)
-    assert kernel.n_components_ == 6
-    assert kernel.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
-    assert adjusted_rand_score(kernel.labels_, plain.labels_) == 1.0
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 20])

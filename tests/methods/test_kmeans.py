@@ -9,7 +9,7 @@ from sklearn.datasets import make_blobs
 
 import powermeans
 from powermeans import KMeans, MiniBatchKMeans, PowerKMeans, k_means, kmeans_plusplus
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 
 RNG = np.random.default_rng(0)
 POINTS = RNG.normal(size=(500, 4))
@@ -102,6 +102,13 @@ def test_a_fitted_model_becomes_one_of_scikit_learn() -> None:
         np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name))
     np.testing.assert_array_equal(theirs.predict(table), ours.predict(table))
     np.testing.assert_allclose(theirs.transform(table), ours.transform(table))
+    in_parts = KMeans(6, random_state=0).fit([POINTS[:300], POINTS[300:]])
+    alone = KMeans.from_centers(ours.cluster_centers_)
+    for model, names in ((in_parts, {"inertia_"}), (alone, set())):
+        theirs = model.to_sklearn()
+        np.testing.assert_array_equal(theirs.predict(POINTS), model.predict(POINTS))
+        assert {"labels_", "inertia_"} & vars(theirs).keys() == names
+        assert getattr(theirs, "inertia_", None) == getattr(model, "inertia_", None)
 
 
 def test_a_high_exponent_takes_the_farthest_point() -> None:
@@ -127,13 +134,13 @@ def test_a_fit_sweeps_no_more_often_than_it_says(monkeypatch, estimator):
     calls = []
 
     def counted(name):
-        method = getattr(EuclideanRows, name)
+        method = getattr(EuclideanPoints, name)
 
         def call(*arguments):
             calls.append(name)
             return method(*arguments)
 
-        monkeypatch.setattr(EuclideanRows, name, call)
+        monkeypatch.setattr(EuclideanPoints, name, call)
 
     counted("sweep")
     counted("assign")

@@ -10,9 +10,9 @@ from powermeans.divergences import Mahalanobis
 from powermeans.engine.updates import Sweep
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.methods import shared_covariance
-from powermeans.points.bregman import BregmanRows
-from powermeans.points.needs import Measure
-from powermeans.points.opening import InMemory, open_rows
+from powermeans.points.bregman import BregmanPoints
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.opening import open_points
 
 
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -21,9 +21,9 @@ def test_the_covariance_of_fewer_points_than_features_is_that_of_their_products(
     points = rng.normal(size=(20, 50)) * np.exp(rng.normal(size=50))
     points[:, 3] = 1.0
     weights = rng.uniform(1, 2, size=20) if is_weighted else None
-    data = InMemory(points, weights, open_rows(points, weights))
-    sweep = Sweep(data.rows, points[:3], -math.inf)
-    sums = data.rows.sweep(sweep.centers, Hard())
+    data = open_points(points, weights, Needs(name="test"))
+    sweep = Sweep(data, points[:3], -math.inf)
+    sums = data.sweep(sweep.centers, Hard())
     few, many = shared_covariance.FewPoints.of(data), shared_covariance.ManyPoints.of(data)
     centers = rng.normal(size=(4, 50))
     for learned, expected in (
@@ -75,8 +75,8 @@ def test_a_covariance_is_that_of_its_eigenvalues_raised_to_the_least(smallest):
 def test_rounding_counts_what_cancels_among_features_that_depend_on_each_other():
     points = np.random.default_rng(0).normal(size=(90, 3))
     points = np.column_stack([points, points.sum(axis=1)])
-    scatter = shared_covariance.scatter_of(InMemory(points, None, open_rows(points)))
-    rows = BregmanRows(points, divergence=scatter.divergence_of_all())
+    scatter = shared_covariance.scatter_of(open_points(points, None, Needs(name="test")))
+    rows = BregmanPoints(points, divergence=scatter.divergence_of_all())
     exact = np.array(rows.divergence.covariance, dtype=np.longdouble)
     precision = np.linalg.inv(np.asarray(rows.divergence.covariance)).astype(np.longdouble)
     for _ in range(4):  # Newton's iteration
@@ -90,7 +90,7 @@ def test_rounding_counts_what_cancels_among_features_that_depend_on_each_other()
 
 def test_an_interrupted_change_of_the_covariance_leaves_the_one_before(monkeypatch):
     points = np.random.default_rng(0).normal(size=(60, 3))
-    rows = BregmanRows(points, divergence=Mahalanobis(np.eye(3)))
+    rows = BregmanPoints(points, divergence=Mahalanobis(np.eye(3)))
     expected = rows.assign(points[:3])[1]
     monkeypatch.setattr(rows, "_distances_to_own", Mock(side_effect=KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):
@@ -182,10 +182,10 @@ def test_the_joint_update_never_raises_the_objective_and_is_left_out_if_it_came_
 
 def test_soft_deviations_of_few_points_are_those_of_their_products():
     points = thin_clusters(n_features=60, n_points=24)
-    data = InMemory(points, None, open_rows(points))
+    data = open_points(points, None, Needs(name="test"))
     few, many = shared_covariance.FewPoints.of(data), shared_covariance.ManyPoints.of(data)
     metric = many.divergence_of_all()
-    rows = BregmanRows(points, divergence=metric)
+    rows = BregmanPoints(points, divergence=metric)
     rule = Power(-2.0)
     sweep, sums = Sweep(rows, points[:3] + 0.1, -2.0), rows.sweep(points[:3] + 0.1, rule)
     parts = list(shared_covariance.soft_deviations(data, metric, sweep, sums))

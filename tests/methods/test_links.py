@@ -1,33 +1,21 @@
 """Pairs of points that belong together or apart: against exhaustive search, and what is refused."""
 
-import functools
 import itertools
 import pickle
+from contextlib import nullcontext
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from problems import blobs, sq_distances
+from problems import blobs, divisions, inertias, sq_distances
 from scipy import sparse
 
 import powermeans as pm
 from powermeans import LinkedKMeans
-from powermeans.engine.stopping import MaxSeconds
+from powermeans.engine.stopping import MaxSeconds, StopRule
 from powermeans.methods.linked.coloring import Graph, NoColoringError, any_coloring
 from powermeans.methods.linked.linked_kmeans import _Search
 from powermeans.methods.linked.links import join_linked
-
-
-@functools.cache
-def divisions(n_points: int, n_clusters: int) -> np.ndarray:
-    """All divisions of points into at most so many clusters, one in each row."""
-    rows = np.zeros((1, 1), dtype=np.int8)
-    for _ in range(n_points - 1):
-        parts = [rows[rows.max(axis=1) + 1 >= label] for label in range(n_clusters)]
-        rows = np.vstack(
-            [np.pad(p, ((0, 0), (0, 1)), constant_values=j) for j, p in enumerate(parts)]
-        )
-    return rows
 
 
 def keep_links(labels: np.ndarray, must: np.ndarray, cannot: np.ndarray) -> np.ndarray:
@@ -35,17 +23,6 @@ def keep_links(labels: np.ndarray, must: np.ndarray, cannot: np.ndarray) -> np.n
     together = labels[..., must[:, 0]] == labels[..., must[:, 1]]
     apart = labels[..., cannot[:, 0]] != labels[..., cannot[:, 1]]
     return together.all(axis=-1) & apart.all(axis=-1)
-
-
-def inertias(X: np.ndarray, weights: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The inertia of each division about the means of its clusters."""
-    found = np.zeros(len(labels))
-    for label in range(labels.max() + 1):
-        members = (labels == label) * weights
-        totals, sums = members.sum(axis=1), members @ X
-        squares = np.square(sums).sum(axis=1) / np.where(totals > 0, totals, 1.0)
-        found += members @ np.square(X).sum(axis=1) - squares
-    return found
 
 
 def random_problem(seed: int):
@@ -86,28 +63,6 @@ def test_300_random_problems_end_at_the_optimum_of_exhaustive_search():
     assert min(ratios) > 1 - 1e-9
     assert sum(ratio < 1 + 1e-9 for ratio in ratios) >= 295
     assert max(ratios) < 1.05
-
-
-def cop_k_means_divides(X, centers, cannot) -> bool:
-    """Whether COP-k-means (Wagstaff et al. 2001) finds an allowed center for each point in turn."""
-    labels: dict[int, int] = {}
-    for i, sq_dist in enumerate(sq_distances(X, centers)):
-        linked = [labels.get(b if a == i else a) for a, b in cannot if i in (a, b)]
-        free = [j for j in np.argsort(sq_dist) if j not in linked]
-        if not free:
-            return False
-        labels[i] = free[0]
-    return True
-
-
-def test_where_cop_k_means_fails_from_any_start_there_is_an_answer():
-    X, cannot = np.array([[0.0], [10.0], [5.0]]), [(0, 2), (1, 2)]
-    for chosen in itertools.permutations(range(3), 2):
-        assert not cop_k_means_divides(X, X[list(chosen)], cannot)
-    assert cop_k_means_divides(X[[2, 0, 1]], X[:2], [(0, 1), (0, 2)])  # in another order
-    model = LinkedKMeans(2, random_state=0).fit(X, cannot_link=cannot)
-    assert model.labels_[0] == model.labels_[1] != model.labels_[2]
-    assert model.inertia_ == 50.0
 
 
 X = blobs(300, 3, 5).astype(np.float64)
@@ -173,8 +128,7 @@ def test_links_hold_in_a_clique_without_time_without_weight_and_without_distance
     labels = model.fit(X, sample_weight=weights, **links).labels_
     assert sorted(labels[:12]) == list(range(12))
     assert labels[0] == labels[20]
-    with pytest.warns(UserWarning, match="distinct clusters"):
-        model = LinkedKMeans(2, random_state=0).fit(np.ones((9, 2)), cannot_link=[[3, 4]])
+    model = LinkedKMeans(2, random_state=0).fit(np.ones((9, 2)), cannot_link=[[3, 4]])
     assert model.labels_[3] != model.labels_[4]
     assert model.inertia_ == 0
     assert np.isfinite(model.cluster_centers_).all()
@@ -260,3 +214,51 @@ def test_sweeps_end_far_from_the_origin_where_rounding_undoes_them(monkeypatch) 
     monkeypatch.setattr(_Search, "exchanged", lambda *given: exchanged(*given))
     LinkedKMeans(n_clusters, random_state=0).fit(X, cannot_link=pairs)
     assert exchanged.call_count < 100
+
+
+def test_a_file_of_a_table_is_prepared_for_predictions_and_for_links(tmp_path) -> None:
+    lines = [f"{11 * x % 37},{7 * x % 40},{['red', 'blue'][x % 2]}" for x in range(40)]
+    (tmp_path / "table.csv").write_text("\n".join(["size,age,color", *lines]))
+    model = LinkedKMeans(2, random_state=0).fit(X)
+    links = {"must_link": [[0, 39]], "cannot_link": [[0, 1], [5, 6]]}
+    model.fit(tmp_path / "table.csv", **links)
+    assert model.preparation_.columns_[0].name == "size"
+    assert model.n_features_in_ == model.cluster_centers_.shape[1]
+    assert keep_links(model.labels_, *map(np.array, links.values()))
+    plain = LinkedKMeans(2, random_state=0).fit(tmp_path / "table.csv")
+    pm.save(plain, tmp_path / "model.pm")
+    for one in (plain, pm.load(tmp_path / "model.pm")):
+        np.testing.assert_array_equal(one.predict(tmp_path / "table.csv"), plain.labels_)
+
+
+class EndsAfter(StopRule):
+    def __init__(self, n_records):
+        self.n_records = n_records
+
+    def reason(self, records):
+        return "there are enough" if len(records) >= self.n_records else None
+
+
+@pytest.mark.parametrize("ends", ["callback", "rule", "Ctrl-C"])
+@pytest.mark.parametrize("n_more", [-1, 2])  # in the first search, and in that of the links
+def test_a_fit_with_links_ends_when_it_is_told_to_and_keeps_the_best(ends, n_more, monkeypatch):
+    points, pairs = planted(200, 4, 300)
+    most = LinkedKMeans(4, random_state=0).fit(points).n_iter_ + n_more
+    descents, heard = Mock(side_effect=_Search.descend), []
+    monkeypatch.setattr(_Search, "descend", lambda *given: descents(*given))
+
+    def callback(state):
+        heard.append(state.inertia)
+        if len(heard) >= most and ends == "Ctrl-C":
+            raise KeyboardInterrupt
+        return len(heard) >= most and ends == "callback"
+
+    stop = EndsAfter(most) if ends == "rule" else None
+    model = LinkedKMeans(4, stop=stop, callback=callback, random_state=0)
+    with pytest.raises(KeyboardInterrupt) if ends == "Ctrl-C" else nullcontext():
+        model.fit(points, cannot_link=pairs)
+    assert len(heard) == len(model.history_) == model.n_iter_ <= most + 1
+    assert descents.call_count == max(n_more, 0)
+    assert (model.labels_[pairs[:, 0]] != model.labels_[pairs[:, 1]]).all()
+    if n_more > 0:
+        assert model.inertia_ == pytest.approx(min(heard[-n_more:]))

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from powermeans import MiniBatchPowerKMeans, PowerKMeans
 from powermeans.engine.updates import Sweep
-from powermeans.mathematics.power_mean import power_mean
+from powermeans.mathematics.power_mean import power_mean, power_mean_gradient
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.mathematics.sums import Sums
 from powermeans.methods.streams.running_sums import FADING, RunningSums, leaders_of
@@ -73,7 +73,7 @@ def test_a_stream_of_the_batches_of_a_fit_is_the_fit(monkeypatch):
     part = MiniBatchPowerKMeans._part
 
     def noted(self, data, indices):
-        batches.append(data.points[indices])
+        batches.append(data.given.array[indices])
         return part(self, data, indices)
 
     with monkeypatch.context() as patched:
@@ -167,7 +167,7 @@ def test_soft_and_hard_sums_are_in_one_unit(power):
     def surrogate(at):
         """Sum over points and centers of w |x - at_j|^2, from the sums and from the squares."""
         squares = cdist(points, centers, "sqeuclidean")
-        weights = 4 ** (1 / power) * gradient(squares, power)
+        weights = 4 ** (1 / power) * power_mean_gradient(squares, power)
         np.testing.assert_allclose(weights.sum(axis=0), sums.weights)
         return float((weights * cdist(points, at, "sqeuclidean")).sum())
 
@@ -180,11 +180,6 @@ def test_soft_and_hard_sums_are_in_one_unit(power):
     for _ in range(20):
         elsewhere = centers + 0.5 * rng.normal(size=centers.shape)
         assert surrogate(elsewhere) >= unit_mean(elsewhere)
-
-
-def gradient(squares, power):
-    means = (squares**power).mean(axis=1, keepdims=True)
-    return squares ** (power - 1) / squares.shape[1] * means ** (1 / power - 1)
 
 
 def found(chunk, centers, weights, kind="native", **options):

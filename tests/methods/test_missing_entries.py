@@ -70,9 +70,10 @@ def log_densities(points: np.ndarray, centers: np.ndarray, variances: Any, share
 @WEIGHTED
 @pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical"])
 @pytest.mark.parametrize("shares", ["equal", "learned"])
+@pytest.mark.parametrize("drawn", [whole, with_gaps])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, weights):
-    points, counts = with_gaps(), np.ones(N) if weights is None else weights
+def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, drawn, weights):
+    points, counts = drawn(), np.ones(N) if weights is None else weights
     options = {"temperature": None, "effort": None, "tol": 0.0, "max_iter": 6}
     model = SphericalMixture(
         K, covariance_type=covariance_type, shares=shares, missing="observed",
@@ -111,9 +112,10 @@ def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, 
 
 
 @WEIGHTED
+@pytest.mark.parametrize("drawn", [whole, with_gaps])
 @pytest.mark.parametrize("standardize", [True, False])
-def test_feature_weights_are_those_of_the_published_sweeps(standardize, weights):
-    points, counts = with_gaps(), np.ones(N) if weights is None else weights
+def test_feature_weights_are_those_of_the_published_sweeps(standardize, drawn, weights):
+    points, counts = drawn(), np.ones(N) if weights is None else weights
     options = {"penalty": 20.0, "power": -3.0, "growth": 1.3, "effort": None, "tol": 1e-12}
     model = EntropyWeightedPowerKMeans(
         K, standardize=standardize, missing="observed", init=whole()[:K] + 0.1, **options
@@ -173,23 +175,16 @@ def test_clusters_with_a_price_are_settled(effort, weights):
         assert DPMeans.penalty_for(points, 4, missing="observed") > 0
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        DPMeans(300.0, random_state=0),
-        DPMeans(n_clusters_wanted=K, effort="fast", random_state=0),
-        SphericalMixture(K, random_state=0),
-        SphericalMixture(K, covariance_type="spherical", shares="learned", random_state=0),
-        EntropyWeightedPowerKMeans(K, random_state=0),
-        pm.PowerKMeans(K, random_state=0),
-        FuzzyCMeans(K, random_state=0),
-    ],
-    ids=repr,
-)
+OF_WHOLE_POINTS = [pm.PowerKMeans(K), FuzzyCMeans(K), EntropyWeightedPowerKMeans(K), DPMeans(300.0)]
+OF_WHOLE_POINTS += [DPMeans(n_clusters_wanted=K, effort="fast"), SphericalMixture(K)]
+OF_WHOLE_POINTS += [SphericalMixture(K, covariance_type="spherical", shares="learned")]
+
+
+@pytest.mark.parametrize("model", OF_WHOLE_POINTS, ids=repr)
 def test_whole_points_give_the_same_bits(model):
     fits = []
     for missing in ("error", "observed"):
-        model.set_params(missing=missing).fit(whole(), sample_weight=WEIGHTS)
+        model.set_params(missing=missing, random_state=0).fit(whole(), sample_weight=WEIGHTS)
         fits.append(
             (model.cluster_centers_, model.labels_, model.inertia_, model.transform(whole()))
         )

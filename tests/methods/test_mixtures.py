@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import given as for_all
 from hypothesis import strategies as st
-from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 from scipy.special import logsumexp
@@ -18,8 +17,8 @@ from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian
 from powermeans.methods import SphericalMixture, moment_estimates
 from powermeans.methods.mixture.learning import GaussianLearner
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.reference import ReferencePoints
 
 
 def drawn(shares=(0.5, 0.3, 0.2), n=400, seed=0):
@@ -39,11 +38,11 @@ def log_joint(points, centers, variance, shares):
     return np.log(shares) + log_normal - n_features / 2 * np.log(2 * np.pi * variance)
 
 
-def em(points, weights, centers, variance, n_iter, *, learned_shares=True, is_tied=True):
+def em(points, weights, centers, variance, n_iter, *, learned_shares=True):
     """Textbook: responsibilities, then everything anew. Without variance the first is hard."""
     shares, learns_variance = np.full(len(centers), 1 / len(centers)), variance is None
     for _ in range(n_iter):
-        if is_hard := variance is None:
+        if variance is None:
             nearest = cdist(points, centers, "sqeuclidean").argmin(axis=1)
             responsibilities = np.eye(len(centers))[nearest]
         else:
@@ -53,9 +52,7 @@ def em(points, weights, centers, variance, n_iter, *, learned_shares=True, is_ti
         centers = mass.T @ points / mass.sum(axis=0)[:, None]
         if learns_variance:
             scatter = np.sum(mass * cdist(points, centers, "sqeuclidean"), axis=0)
-            variances = scatter / mass.sum(axis=0) / points.shape[1]
-            is_one = is_tied or is_hard
-            variance = scatter.sum() / weights.sum() / points.shape[1] if is_one else variances
+            variance = scatter.sum() / weights.sum() / points.shape[1]
         if learned_shares:
             shares = mass.sum(axis=0) / weights.sum()
     return centers, variance, shares
@@ -67,11 +64,6 @@ some_without_labels = pytest.mark.filterwarnings(
 )
 
 
-def unfinished(model, points, **fit):
-    with pytest.warns(ConvergenceWarning, match="not converged"):
-        return model.fit(points, **fit)
-
-
 @some_without_labels
 @pytest.mark.parametrize("shares", ["equal", "learned"])
 @pytest.mark.parametrize("variance", ["learned", 1.0, 3.7])
@@ -80,7 +72,8 @@ def test_it_is_expectation_maximisation(variance, shares, weighted):
     weights = WEIGHTS if weighted else None
     given = {"init": START, "temperature": None, "max_iter": 15, "tol": 0.0}
     model = SphericalMixture(3, variance=variance, shares=shares, **given)
-    unfinished(model, POINTS, sample_weight=weights)
+    with pytest.warns(ConvergenceWarning, match="not converged"):
+        model.fit(POINTS, sample_weight=weights)
     ones = np.ones(len(POINTS)) if weights is None else weights
     first = None if variance == "learned" else variance
     centers, v, q = em(POINTS, ones, START, first, 15, learned_shares=shares == "learned")
@@ -110,35 +103,10 @@ def test_the_likelihood_never_falls(seed, variance):
 OWN = {"covariance_type": "spherical", "shares": "learned"}
 
 
-def of_unequal_widths(seed=0, n=600):
-    rng = np.random.default_rng(seed)
-    labels = rng.choice(3, size=n, p=[0.5, 0.3, 0.2])
-    means, deviations = np.array([[0.0, 0], [4, 0], [0, 5]]), np.array([0.4, 1.0, 2.0])
-    return means[labels] + deviations[labels, None] * rng.normal(size=(n, 2))
-
-
-@pytest.mark.parametrize(("dtype", "digits"), [(np.float64, 1e-10), (np.float32, 1e-4)])
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_each_gaussian_learns_its_variance_as_em_written_out_does(form, dtype, digits):
-    points = of_unequal_widths().astype(dtype)
-    weights = np.random.default_rng(1).uniform(0.3, 2, size=len(points))
-    start = points[:3].astype(np.float64)
-    model = SphericalMixture(3, init=start, max_iter=21, tol=0.0, **OWN)
-    unfinished(model, form(points), sample_weight=weights)
-    centers, variances, shares = em(
-        points.astype(np.float64), weights, start, None, 21, is_tied=False
-    )
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=digits, atol=digits)
-    np.testing.assert_allclose(model.variances_, variances, rtol=digits)
-    np.testing.assert_allclose(model.shares_, shares, rtol=digits)
-    assert model.variance_ == pytest.approx(shares @ variances, rel=digits)
-    joint = log_joint(points.astype(np.float64), centers, variances, shares)
-    expected = np.average(logsumexp(joint, axis=1), weights=weights)
-    assert model.log_likelihood_ == pytest.approx(expected, rel=digits)
-
-
 def test_a_gaussian_that_collapses_is_named_and_moments_warn_of_a_contradiction():
-    points = np.concatenate([of_unequal_widths(), [[30.0, 30.0], [30.0, 30.0]]])
+    middles = np.array([[0.0, 0], [4, 0], [0, 5]])
+    points = sample(middles, [0.5, 0.3, 0.2], [0.4, 1.0, 2.0], 600, 0)
+    points = np.concatenate([points, [[30.0, 30.0], [30.0, 30.0]]])
     start = np.array([[0.0, 0], [4, 0], [30, 30]])
     with pytest.warns(ConvergenceWarning, match=r"Gaussians \[2\] collapse"):
         model = SphericalMixture(3, init=start, **OWN).fit(points)
@@ -196,8 +164,13 @@ def test_the_most_likely_of_several_runs_is_kept():
     np.testing.assert_allclose(best.log_likelihoods_, winner.log_likelihoods_, rtol=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"shares": "equal"}, {"shares": "learned"}, OWN], ids=str)
-def test_densities_and_responsibilities_are_those_of_scikit_learn(options):
+@pytest.mark.parametrize(
+    ("options", "n_parameters"),
+    [({}, 7), ({"variance": 1.0}, 6), ({"shares": "learned"}, 9), (OWN, 11)],
+)
+def test_densities_and_criteria_are_those_of_scikit_learn_and_of_what_is_learned(
+    options, n_parameters
+):
     model = SphericalMixture(3, random_state=0, **options).fit(POINTS)
     theirs, others = model.to_sklearn(), 3 * np.random.default_rng(1).normal(size=(200, 2))
     np.testing.assert_array_equal(theirs.weights_, model.shares_)
@@ -209,14 +182,6 @@ def test_densities_and_responsibilities_are_those_of_scikit_learn(options):
     np.testing.assert_allclose(found, theirs.predict_proba(others), rtol=1e-7, atol=1e-12)
     np.testing.assert_array_equal(model.predict(others), theirs.predict(others))
     assert model.score(others) == pytest.approx(theirs.score(others))
-
-
-@pytest.mark.parametrize(
-    ("options", "n_parameters"),
-    [({}, 7), ({"variance": 1.0}, 6), ({"shares": "learned"}, 9), (OWN, 11)],
-)
-def test_criteria_count_what_is_learned(options, n_parameters):
-    model = SphericalMixture(3, random_state=0, **options).fit(POINTS)
     total = model.score_samples(POINTS).sum()
     assert model.bic(POINTS) == pytest.approx(n_parameters * math.log(len(POINTS)) - 2 * total)
 
@@ -232,7 +197,7 @@ def test_a_mixture_of_centers_from_elsewhere_separates_coincident_ones_until_it_
     assert own.score_samples([[1.0]])[0] == pytest.approx(expected)
     assert own.variances_.tolist() == [1.0, 1.0]
     learn = learner(Gaussian(2.0), separate=SeparateCoincident(np.inf, 1.0))
-    rows = ReferenceRows(POINTS)
+    rows = ReferencePoints(POINTS)
     first, second = (Sweep(rows, np.zeros((3, 2)), np.nan) for _ in range(2))
     assert learn.before(first) is not first.centers
     learned_from(learn, rows)
@@ -291,7 +256,7 @@ def test_the_variance_of_small_clusters_far_apart_is_found(dtype, distance):
     points[100:] += dtype(distance)
     centers = np.array([[0.1, 0.0], [distance, distance + 0.1]])
     halves = [half - half.mean(axis=0, dtype=float) for half in np.split(points.astype(float), 2)]
-    model = learned_from(learner(None), EuclideanRows(points, None), centers)
+    model = learned_from(learner(None), EuclideanPoints(points, None), centers)
     least = max(1e-12, np.finfo(dtype).eps) * distance**2 / 4
     assert model.variance == pytest.approx(max(np.mean(np.square(halves)), least), rel=0.02)
 
@@ -320,7 +285,8 @@ def exact_points(means, shares, deviation) -> tuple[np.ndarray, np.ndarray]:
 def sample(means, shares, deviation, n_points, seed) -> np.ndarray:
     rng = np.random.default_rng(seed)
     labels = rng.choice(len(shares), size=n_points, p=shares)
-    return means[labels] + deviation * rng.normal(size=(n_points, means.shape[1]))
+    spread = np.broadcast_to(deviation, len(shares))[labels, None]
+    return means[labels] + spread * rng.normal(size=(n_points, means.shape[1]))
 
 
 def matched(estimates, means) -> np.ndarray:

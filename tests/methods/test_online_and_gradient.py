@@ -14,8 +14,8 @@ from powermeans import KMeans
 from powermeans.mathematics.rules import Online
 from powermeans.methods import GradientKMeans, OnlineKMeans
 from powermeans.points.by_definition import sweep_by_formula
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.reference import ReferencePoints
 
 # Points in parts, and tensors, have no order to come in.
 IN_ORDER = [kind for kind in KINDS if "parts" not in kind and "tensor" not in kind]
@@ -92,8 +92,8 @@ def test_sparse_centers_keep_their_digits_over_many_steps(rate):
     points = sparse.random_array((3000, 30), density=0.2, rng=rng, format="csr")
     centers = points[:4].toarray() + 0.1
     rule = Online(np.zeros(4), np.full(3000, rate))
-    of_sparse = EuclideanRows(points).sweep(centers, rule)
-    of_dense = ReferenceRows(points).sweep(centers, rule)
+    of_sparse = EuclideanPoints(points).sweep(centers, rule)
+    of_dense = ReferencePoints(points).sweep(centers, rule)
     np.testing.assert_allclose(of_sparse.centers(centers), of_dense.centers(centers), atol=1e-12)
     assert of_sparse.inertia == pytest.approx(of_dense.inertia, rel=1e-10)
 
@@ -102,12 +102,12 @@ def test_rows_take_turns_by_rates_that_suffice_and_tell_far_centers_apart():
     points, weights, centers = cloud()
     too_few = np.full(np.count_nonzero(weights) - 1, 0.1)
     with pytest.raises(ValueError, match="one entry for each step"):
-        EuclideanRows(points, weights).sweep(centers, Online(np.zeros(7), too_few))
+        EuclideanPoints(points, weights).sweep(centers, Online(np.zeros(7), too_few))
     parts = [(slice(0, 2), np.ones((2, 1)))]
     with pytest.raises(TypeError, match="do not take turns"):
         sweep_by_formula(np.zeros((2, 1)), None, parts, 1, Online(np.zeros(1)))
     centers = np.array([[1e200], [0.9e200]])
-    rows = EuclideanRows(np.array([[1e-200], [2e-200]]))
+    rows = EuclideanPoints(np.array([[1e-200], [2e-200]]))
     swept = rows.sweep(centers, Online(np.zeros(2)))
     np.testing.assert_array_equal(swept.weights, [0.0, 2.0])
 
@@ -116,9 +116,9 @@ def test_ctrl_c_ends_a_long_sweep():
     points = np.random.default_rng(0).normal(size=(200_000, 64))
     rule = Online(np.zeros(200))
     started = time.perf_counter()
-    EuclideanRows(points[:20_000]).sweep(points[:200], rule)
+    EuclideanPoints(points[:20_000]).sweep(points[:200], rule)
     seconds_of_all = 10 * (time.perf_counter() - started)
-    rows = EuclideanRows(points)
+    rows = EuclideanPoints(points)
     timer = threading.Timer(0.1, signal.raise_signal, [signal.SIGINT])
     started = time.perf_counter()
     timer.start()

@@ -1,4 +1,5 @@
 import math
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -6,7 +7,7 @@ from scipy.spatial.distance import cdist
 
 from powermeans import KMeans
 from powermeans.methods import SelfOrganizingMap
-from powermeans.methods.self_organizing_map import Grid
+from powermeans.methods.self_organizing_map import Grid, ShareOverGrid
 
 
 def cloud(n: int = 200, n_features: int = 3, seed: int = 0) -> np.ndarray:
@@ -43,6 +44,16 @@ def test_the_epochs_are_those_of_the_batch_rule(topology, is_weighted) -> None:
     assert model.n_iter_ == 9
 
 
+@pytest.mark.parametrize("direction", [[1.0], [1.0, 0.0], [2.0, -0.5, 1.0]])
+@pytest.mark.parametrize("topology", ["rectangular", "hexagonal"])
+def test_points_on_a_line_have_the_same_map_in_either_precision(topology, direction) -> None:
+    points = (cloud(n_features=1) * direction).astype(np.float32)
+    model = SelfOrganizingMap((4, 4), topology=topology)
+    single, double = (model.fit(points.astype(dtype)).inertia_ for dtype in ("f4", "f8"))
+    assert single == pytest.approx(double, rel=1e-5)
+    assert len(np.unique(model.labels_)) > 8  # none of the nodes begin at one place
+
+
 TINY = {"radius": 1e-3, "final_radius": 1e-3}
 
 
@@ -77,3 +88,14 @@ def test_a_map_is_made_from_a_codebook_with_errors_of_their_definitions() -> Non
     maps = [SelfOrganizingMap((3, 4), radius=radius, n_epochs=3) for radius in (None, 2.0)]
     by_itself, given = (model.fit(cloud()).cluster_centers_ for model in maps)
     np.testing.assert_array_equal(by_itself, given)
+
+
+def test_an_interrupt_does_not_wait_for_the_topographic_error(monkeypatch) -> None:
+    calls = Mock(side_effect=[None, None, KeyboardInterrupt])
+    monkeypatch.setattr(ShareOverGrid, "after", lambda _, sweep, sums: calls() or sums)
+    model = SelfOrganizingMap((3, 4))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(cloud())
+    assert np.isnan(model.topographic_error_)
+    assert model.n_iter_ == 2
+    assert model.quantization_error_ > 0

@@ -16,8 +16,8 @@ from scipy import sparse
 
 from powermeans import _native
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.reference import ReferencePoints
 
 RULES = [Hard(), *(Power(s) for s in (-0.1, -1.0, -3.0, -30.0, -1000.0, -1e6))]
 INSTRUCTION_SETS = _native.instruction_sets()
@@ -33,11 +33,11 @@ def clusters(n_points, n_features, n_centers, dtype):
 
 def assert_centers_are_right(points, weights, centers, rules, tolerance, n_compared=None):
     """Centers have so many digits of the largest, where others' tolerance is of the extent."""
-    exact = ReferenceRows(points, weights, precision=np.longdouble)
+    exact = ReferencePoints(points, weights, precision=np.longdouble)
     for rule in rules:
         found, expected = (
             rows.sweep(centers, rule).centers(centers)[:n_compared]
-            for rows in (EuclideanRows(points, weights), exact)
+            for rows in (EuclideanPoints(points, weights), exact)
         )
         assert np.abs(found - expected).max() < tolerance * np.abs(expected).max()
 
@@ -62,11 +62,11 @@ def test_a_far_outlier_takes_no_digits_from_the_bulk_in_float32(outlier):
 
 def test_the_ends_of_float64_are_told_apart_and_seeding_shares_its_work():
     points = np.array([[0.0], [5e-324], [1e-320], [1.1e-320]])
-    labels, _ = EuclideanRows(points).assign(np.array([[0.0], [1e-320]]))
+    labels, _ = EuclideanPoints(points).assign(np.array([[0.0], [1e-320]]))
     np.testing.assert_array_equal(labels, [0, 0, 1, 1])
-    labels, _ = EuclideanRows(np.zeros((5, 2))).assign(np.full((3, 2), np.nan))
+    labels, _ = EuclideanPoints(np.zeros((5, 2))).assign(np.full((3, 2), np.nan))
     np.testing.assert_array_equal(labels, 0)
-    rows = EuclideanRows(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
+    rows = EuclideanPoints(np.array([[0.0], [1.0]]), np.array([1e100, 2e100]))
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
         spread = rows.spread(np.array([[0.0], [1e120]]))
@@ -76,7 +76,7 @@ def test_the_ends_of_float64_are_told_apart_and_seeding_shares_its_work():
     order, numbers = np.arange(len(points)), np.random.default_rng(0).uniform(size=(3, 2))
     seeds = []
     for n_threads in (1, 2, 3):
-        rows = EuclideanRows(points, n_threads=n_threads)
+        rows = EuclideanPoints(points, n_threads=n_threads)
         seeds.append(greedy_seeds(rows, order, 0.3, numbers).tolist())
         assert_several_worked(rows, n_threads)
     assert seeds[0] == seeds[1] == seeds[2]
@@ -90,7 +90,7 @@ def test_the_ends_of_float64_are_told_apart_and_seeding_shares_its_work():
 )
 def test_centers_far_larger_than_the_points_are_told_apart(dtype, size):
     for points in ([[0.01, 0.01], [0.02, 0.01]], [[0.0, 0.0], [1e-20, 0.0]]):
-        rows = EuclideanRows(np.array(points, dtype=dtype))
+        rows = EuclideanPoints(np.array(points, dtype=dtype))
         labels, inertia = rows.assign(np.array([[5.0, 5.0], [1.0, 1.0]]) * size)
         np.testing.assert_array_equal(labels, [1, 1])
         assert inertia == pytest.approx(4 * size**2, rel=0.1)
@@ -105,10 +105,10 @@ def test_a_point_of_any_size_gets_alone_the_label_that_it_gets_among_others(
     if dtype == np.float32 and abs(np.log10(size)) > 30:
         pytest.skip("float32 has no such numbers")
     points, _, centers = clusters(60, n_features, 5, dtype)
-    expected, _ = EuclideanRows(points).assign(centers)
+    expected, _ = EuclideanPoints(points).assign(centers)
     points, centers = (points * dtype(size)).astype(dtype), centers * size
-    labels, _ = EuclideanRows(points).assign(centers)
-    alone = [EuclideanRows(points[i : i + 1]).assign(centers)[0][0] for i in range(len(points))]
+    labels, _ = EuclideanPoints(points).assign(centers)
+    alone = [EuclideanPoints(points[i : i + 1]).assign(centers)[0][0] for i in range(len(points))]
     np.testing.assert_array_equal(labels, alone)
     np.testing.assert_array_equal(labels, expected)
 
@@ -117,7 +117,7 @@ def test_a_point_of_any_size_gets_alone_the_label_that_it_gets_among_others(
 @pytest.mark.parametrize("power", [-1e30, -1e39, -1e300])
 def test_a_power_beyond_the_range_of_the_points_takes_lloyds_step(dtype, power):
     points, weights, centers = clusters(500, 3, 4, dtype)
-    rows, rtol = EuclideanRows(points, weights), 1e-5 if dtype == np.float32 else 1e-12
+    rows, rtol = EuclideanPoints(points, weights), 1e-5 if dtype == np.float32 else 1e-12
     soft, hard = (rows.sweep(centers, rule).centers(centers) for rule in (Power(power), Hard()))
     np.testing.assert_allclose(soft, hard, rtol=rtol)
 
@@ -156,7 +156,7 @@ def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
         points = sparse.csr_matrix(np.where(points > 1, points, 0))
     found = {}
     for n_threads in (1, 2, 3, 8):
-        rows = EuclideanRows(points, weights, n_threads=n_threads)
+        rows = EuclideanPoints(points, weights, n_threads=n_threads)
         found[n_threads] = all_bytes(rows, centers)
         rows.sweep(centers, Power(-3.0))
         assert_several_worked(rows, n_threads)
@@ -167,12 +167,12 @@ def test_any_number_of_threads_gives_the_same_bytes(dtype, kind, n_features):
 
 def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
     points = np.random.default_rng(0).normal(size=(3000, 5))
-    shared = EuclideanRows(points, n_threads=2)
+    shared = EuclideanPoints(points, n_threads=2)
     centers = points[:12].copy()
     alone = shared.sweep(centers, Power(-3.0)), shared.assign(centers)[0]
 
     def work(number: int) -> bool:
-        own = EuclideanRows(points, n_threads=1 + number % 3)
+        own = EuclideanPoints(points, n_threads=1 + number % 3)
         same = True
         for rows in (shared, own) * 5:
             sums, labels = rows.sweep(centers, Power(-3.0)), rows.assign(centers)[0]
@@ -198,8 +198,8 @@ def run_in(environment, program):
 LONG_SEEDING = """
 import signal, time
 import numpy as np
-from powermeans.points.compiled import EuclideanRows
-sampler = EuclideanRows(np.random.default_rng(0).normal(size=(100_000, 16))).sampler
+from powermeans.points.compiled import EuclideanPoints
+sampler = EuclideanPoints(np.random.default_rng(0).normal(size=(100_000, 16))).sampler
 numbers = np.random.default_rng(0).uniform(size=(50_000, 8))
 signal.signal(signal.SIGALRM, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.2)
@@ -213,10 +213,10 @@ except KeyboardInterrupt:
 FORK = """
 import os, sys, warnings
 import numpy as np
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.mathematics.rules import Hard
 points = np.random.default_rng(0).normal(size=(50_000, 3))
-rows = EuclideanRows(points, n_threads=4)
+rows = EuclideanPoints(points, n_threads=4)
 before = rows.sweep(points[:40].copy(), Hard()).points
 assert len(rows.team.stripes_by_worker) == 4
 warnings.simplefilter("ignore", DeprecationWarning)
@@ -242,16 +242,16 @@ import hashlib, sys
 sys.path[:0] = sys.argv[1:]
 from powermeans import _native
 from test_native_rows import all_bytes, clusters
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from scipy import sparse
 import numpy as np
 digest = hashlib.sha256()
 for dtype in (np.float32, np.float64):
     for shape in [(3000, 2, 7), (2000, 17, 33), (2000, 64, 100), (500, 300, 5)]:
         points, weights, centers = clusters(*shape, dtype)
-        digest.update(all_bytes(EuclideanRows(points, weights), centers))
+        digest.update(all_bytes(EuclideanPoints(points, weights), centers))
         sparse_points = sparse.csr_matrix(np.where(points > 1, points, 0))
-        digest.update(all_bytes(EuclideanRows(sparse_points, weights), centers))
+        digest.update(all_bytes(EuclideanPoints(sparse_points, weights), centers))
 print(_native.instruction_set(), digest.hexdigest())
 """
 MOVES_PROGRAM = """
@@ -292,8 +292,8 @@ print(_native.instruction_set())
 
 
 def compare_with_long_double(case):
-    rows = EuclideanRows(case.points, case.sample_weight)
-    oracle = ReferenceRows(case.points, case.sample_weight, precision=np.longdouble)
+    rows = EuclideanPoints(case.points, case.sample_weight)
+    oracle = ReferencePoints(case.points, case.sample_weight, precision=np.longdouble)
     compare_rows(rows, oracle, case.centers, tolerance=case.tolerance)
 
 
@@ -378,7 +378,7 @@ def test_weights_of_any_power_are_right_to_the_rounding_of_their_logarithms(
     distances = distances.astype(np.float16).astype(float)  # the squares of which are exact
     centers = np.zeros((len(distances), n_features))
     centers[:, 0] = distances
-    rows = EuclideanRows(np.zeros((1, n_features), dtype))
+    rows = EuclideanPoints(np.zeros((1, n_features), dtype))
     weights = np.asarray(rows.sweep(centers, Power(power)).weights, np.longdouble)
     log_weights = np.longdouble(2 * (power - 1)) * np.log(distances.astype(np.longdouble))
     errors = np.abs(weights / weights[0] / np.exp(log_weights) - 1)
@@ -402,8 +402,8 @@ def broken_csr():
     return points
 
 
-ROWS = EuclideanRows(np.zeros((5, 3)))
-WITHOUT_WEIGHT = EuclideanRows(np.ones((3, 2)), np.zeros(3))
+ROWS = EuclideanPoints(np.zeros((5, 3)))
+WITHOUT_WEIGHT = EuclideanPoints(np.ones((3, 2)), np.zeros(3))
 
 
 @pytest.mark.parametrize(
@@ -411,9 +411,9 @@ WITHOUT_WEIGHT = EuclideanRows(np.ones((3, 2)), np.zeros(3))
     [
         (ValueError, "as many columns", lambda: ROWS.sweep(np.zeros((2, 4)), Hard())),
         (TypeError, None, lambda: ROWS.sweep(np.zeros((2, 3), dtype=np.float32), Hard())),
-        (ValueError, "at least one point", lambda: EuclideanRows(np.empty((0, 2)))),
-        (ValueError, "and one feature", lambda: EuclideanRows(np.empty((5, 0)))),
-        (ValueError, "column index", lambda: EuclideanRows(broken_csr())),
+        (ValueError, "at least one point", lambda: EuclideanPoints(np.empty((0, 2)))),
+        (ValueError, "and one feature", lambda: EuclideanPoints(np.empty((5, 0)))),
+        (ValueError, "column index", lambda: EuclideanPoints(broken_csr())),
         (ValueError, "a weight", lambda: WITHOUT_WEIGHT.nearness(np.empty((0, 2))).draw([0.5])),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 import threadpoolctl
 
 from powermeans import PowerKMeans
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.system.threads import blas_on_one_thread, effective_n_threads, usable_processors
 
 
@@ -18,7 +18,7 @@ def no_variables(monkeypatch):
 
 
 def threads_of_a_fit(n_threads=None):
-    return EuclideanRows(np.zeros((3, 2)), n_threads=n_threads).team.n_threads
+    return EuclideanPoints(np.zeros((3, 2)), n_threads=n_threads).team.n_threads
 
 
 def test_the_argument_comes_before_limits_and_these_before_variables(monkeypatch):
@@ -97,6 +97,7 @@ def printed(program, **variables):
         env={**os.environ, **variables},
         capture_output=True,
         text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -168,3 +169,34 @@ def test_the_affinity_of_the_process_is_respected():
         assert usable_processors() == 1
     finally:
         os.sched_setaffinity(0, allowed)
+
+
+FITS_IN_THREADS = """
+import os, sys, threading, time, warnings
+import numpy as np
+from powermeans import PowerKMeans
+
+warnings.simplefilter("ignore")
+points = np.random.default_rng(0).normal(size=(3000, 8))
+
+def fit():
+    while True:
+        PowerKMeans(6).fit(points)
+
+for _ in range(3):
+    threading.Thread(target=fit, daemon=True).start()
+time.sleep(0.5)
+"""
+# Each child forked while other threads hold a lock would wait for it, about one in eight.
+FORKS = """
+for _ in range(20):
+    if not (child := os.fork()):
+        PowerKMeans(3).fit(points[:300])
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
+@pytest.mark.parametrize("after", ["", FORKS] if hasattr(os, "fork") else [""])
+def test_threads_that_fit_keep_no_process_from_its_end(after):
+    assert printed(FITS_IN_THREADS + after) == ""

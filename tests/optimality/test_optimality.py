@@ -1,6 +1,5 @@
 """Bounds are below optima found by an independent route, and points on a line are solved."""
 
-import functools
 import math
 import pickle
 import signal
@@ -16,54 +15,36 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import divisions, inertias
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans as OtherKMeans
 from sklearn.cluster import SpectralClustering as OtherSpectral
 
 from powermeans import KMeans, PowerKMeans, breaks, open_data, optimality_gap, report
-from powermeans.optimality import OptimalityGap, ascent, proof
-from powermeans.optimality.apart import bound_of_clusters_apart
-from powermeans.optimality.cuts import Cuts, most_violated
+from powermeans.optimality import OptimalityGap, proof, relaxation
 from powermeans.optimality.line import line_through
 from powermeans.optimality.prices import (
     Market,
+    bound_of_clusters_apart,
     highest_profit,
     on_simplex,
     profits,
     rising_bounds_by_prices,
 )
+from powermeans.optimality.proof import _bets, deal, highest_mean
 from powermeans.optimality.relaxation import (
     Certificate,
+    Cuts,
     Relaxation,
     from_clustering,
+    most_violated,
     principal_bound,
 )
-from powermeans.optimality.subsets import _bets, deal, highest_mean
-
-
-@functools.cache
-def partitions(n_points: int, n_clusters: int) -> np.ndarray:
-    """Return all labellings with at most so many clusters, each once up to names."""
-    found = np.zeros((1, 1), dtype=np.int8)
-    for _ in range(n_points - 1):
-        names = np.arange(n_clusters, dtype=np.int8)
-        is_next = names <= found.max(axis=1)[:, None] + 1
-        rows, labels = np.nonzero(is_next)
-        found = np.column_stack([found[rows], names[labels]])
-    return found
 
 
 def optimum_of(points: np.ndarray, weights: np.ndarray, n_clusters: int) -> float:
-    labels = partitions(len(points), n_clusters)
-    residuals = points - points.mean(axis=0)
-    inertias = np.full(len(labels), float(weights @ np.square(residuals).sum(axis=1)))
-    for cluster in range(n_clusters):
-        shares = (labels == cluster) * weights
-        totals = shares.sum(axis=1)
-        sums = np.square(shares @ residuals).sum(axis=1)
-        inertias -= np.divide(sums, totals, out=np.zeros_like(sums), where=totals > 0)
-    return float(inertias.min())
+    return float(inertias(points, weights, divisions(len(points), n_clusters)).min())
 
 
 def small_problem(seed: int) -> tuple[np.ndarray, np.ndarray, int]:
@@ -91,7 +72,7 @@ def bounds_of(points, weights, n_clusters, n_most=30):
     start = from_clustering(problem, labels, lambda: False)
     assert start is not None
     yield start.lower_bound(problem)
-    search = ascent.Ascent(problem, start, problem.clustering(labels))
+    search = relaxation.Ascent(problem, start, problem.clustering(labels))
     cuts = Cuts.of(all_triples(len(points)), problem.roots)
     search.use(cuts, np.zeros(len(cuts.triples)))
     for number in range(n_most):
@@ -149,10 +130,6 @@ def test_any_prices_prove_a_bound_and_no_place_earns_more_than_the_highest(seed,
     assert highest <= found * 1.2
 
 
-def never() -> bool:
-    return False
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(1000, 99999))
@@ -169,7 +146,7 @@ def test_any_clusters_prove_a_bound_by_how_far_they_lie_apart(seed: int) -> None
     some = np.where(rng.random(len(points)) < 0.2, drawn, best)
     for labels in (best, some, drawn, np.zeros(len(points), dtype=int)):
         given = sparse.csr_array(points) if seed % 2 else points
-        bound = bound_of_clusters_apart(given, weights, labels, n_clusters, never)
+        bound = bound_of_clusters_apart(given, weights, labels, n_clusters, lambda: False)
         assert bound <= optimum + 1e-13 * total
 
 
@@ -322,7 +299,7 @@ def test_a_search_that_is_over_bounds_what_its_last_steps_found(n_most, n_asked,
     labels = PowerKMeans(5, random_state=0).fit(points).labels_
     asked = iter(range(100))
     problem = Relaxation.of(points, np.ones(60), 5)
-    bounds = list(ascent.rising_bounds(problem, labels, lambda: next(asked) >= n_most))
+    bounds = list(relaxation.rising_bounds(problem, labels, lambda: next(asked) >= n_most))
     assert next(asked) == n_asked
     assert len(bounds) == n_bounds
     assert bounds == sorted(set(bounds))
@@ -332,14 +309,14 @@ def test_a_search_that_is_over_bounds_what_its_last_steps_found(n_most, n_asked,
 def test_a_second_interrupt_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     begun, ended, me = [], [], threading.get_ident()
 
-    def slow(_: ascent.Ascent) -> None:
+    def slow(_: relaxation.Ascent) -> None:
         begun.append(0)
         for after in (0.1, 0.3):
             threading.Timer(after, signal.pthread_kill, [me, signal.SIGINT]).start()
         time.sleep(1.0)
         ended.append(0)
 
-    monkeypatch.setattr(ascent.Ascent, "step", slow)
+    monkeypatch.setattr(relaxation.Ascent, "step", slow)
     points, before = np.random.default_rng(5).random((100, 5)), threading.active_count()
     found = optimality_gap(points, points[:6], max_seconds=100)
     assert found.was_interrupted
@@ -349,7 +326,7 @@ def test_a_second_interrupt_leaves_no_thread_behind(monkeypatch: pytest.MonkeyPa
 
 def test_an_error_in_a_thread_surfaces_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     error = ArithmeticError("in a step")
-    monkeypatch.setattr(ascent.Ascent, "step", Mock(side_effect=error))
+    monkeypatch.setattr(relaxation.Ascent, "step", Mock(side_effect=error))
     points, before = np.random.default_rng(5).random((1500, 5)), threading.active_count()
     with pytest.raises(ArithmeticError) as raised:
         optimality_gap(points, points[:6], max_seconds=100, n_threads=2)

@@ -6,7 +6,6 @@ where the command says so.
 """
 
 import argparse
-import csv
 import json
 import re
 import subprocess
@@ -17,39 +16,26 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import openpyxl
-from people import fresh, own
-from people.planted import Planted
-from pyarrow import feather, parquet
+from people.files import Planted, write_all
 from sklearn.metrics import adjusted_rand_score
+from tables.answers import column_of
+
+from powermeans import read_frame
 
 
 def clusters_in(folder: Path) -> list[int]:
     """Return the column of clusters of the only file that was written for the rows."""
     (file,) = (each for each in folder.iterdir() if "clusters" in each.name)
     cells: Sequence[Any]
-    if file.suffix in (".parquet", ".feather"):
-        read = parquet.read_table if file.suffix == ".parquet" else feather.read_table
-        cells = read(file)["cluster"].to_pylist()
-    elif file.suffix == ".xlsx":
-        rows = openpyxl.load_workbook(file).active.iter_rows(values_only=True)
-        cells = _below("cluster", [["" if c is None else str(c) for c in row] for row in rows])
-    elif file.suffix == ".jsonl":
-        cells = [json.loads(line).get("cluster") for line in file.read_text().splitlines()]
+    if file.suffix in (".parquet", ".xlsx", ".jsonl"):
+        cells = read_frame(file)["cluster"].to_pylist()
     else:
         content = file.read_bytes()
-        encoding = "utf-16" if b"\0" in content[:1000] else "latin-1"
-        text = content.decode(encoding)
+        text = content.decode("utf-16" if b"\0" in content[:1000] else "latin-1")
         header = text.partition("\n")[0]
         mark = max(",;\t", key=header.count) if re.search("[,;\t]", header) else " "
-        cells = _below("cluster", list(csv.reader(text.splitlines(keepends=True), delimiter=mark)))
+        cells = column_of(text, mark=mark)
     return [-1 if cell in (None, "") else int(cell) for cell in cells]
-
-
-def _below(name: str, rows: list[list[str]]) -> list[str]:
-    top = next(number for number, row in enumerate(rows) if name in row)
-    column = rows[top].index(name)
-    return [row[column] for row in rows[top + 1 :] if row]
 
 
 def tried(planted: Planted, data: Path, python: str) -> dict[str, object]:
@@ -85,8 +71,7 @@ def main() -> None:
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder)
-        everything = [*own.write_all(data), *fresh.write_all(data)]
-        chosen = [one for one in everything if not asked.files or one.name in asked.files]
+        chosen = [one for one in write_all(data) if not asked.files or one.name in asked.files]
         results = []
         for planted in chosen:
             found = tried(planted, data, asked.python)

@@ -15,20 +15,20 @@ from scipy import sparse
 from powermeans import KMeans, PowerKMeans
 from powermeans.divergences import Binomial, Gamma, Generated, Mahalanobis, Poisson
 from powermeans.engine.anneal import Stage, run_stage
-from powermeans.engine.history import History
+from powermeans.engine.fit import Fit
 from powermeans.engine.stopping import StopRule
 from powermeans.mathematics.rules import Gaussian, Harmonic
 from powermeans.mathematics.schedules import Fixed
 from powermeans.metrics import adjusted_rand_index
-from powermeans.points.bregman import BregmanRows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.bregman import BregmanPoints
+from powermeans.points.reference import ReferencePoints
 
 names = st.sampled_from(sorted(CASES))
 
 
 def rows_of(name, points, weights=None, n_threads=2):
     divergence = CASES[name].divergence(points.shape[1])
-    return BregmanRows(points, weights, divergence=divergence, n_threads=n_threads)
+    return BregmanPoints(points, weights, divergence=divergence, n_threads=n_threads)
 
 
 def some_centers(points, n_centers, seed):
@@ -52,7 +52,7 @@ def test_all_quantities_are_those_of_the_definition(
     divergence = CASES[name].divergence(n_features)
     rows, oracle = (
         kind(stored(points), weights, divergence=divergence)
-        for kind in (BregmanRows, ReferenceRows)
+        for kind in (BregmanPoints, ReferencePoints)
     )
     centers = some_centers(points, n_centers, seed=1)
     compare_rows(rows, oracle, centers, tolerance=tolerance, pairwise=divergence.pairwise)
@@ -66,9 +66,9 @@ def test_all_quantities_are_those_of_the_definition(
 @settings(max_examples=60)
 def test_the_objective_falls_at_equal_power(name, seed, power):
     points = CASES[name].points(50, 3, seed)
-    history, stage = History(0), Stage(Fixed(float(power)), StopRule(), 15)
-    run_stage(rows_of(name, points), some_centers(points, 4, seed), stage, history)
-    objectives = [record.objective for record in history.records]
+    fit, stage = Fit(), Stage(Fixed(float(power)), StopRule(), 15)
+    run_stage(rows_of(name, points), some_centers(points, 4, seed), stage, fit)
+    objectives = [record.objective for record in fit.history.records]
     assert all(now <= before * (1 + 1e-9) for before, now in itertools.pairwise(objectives))
 
 
@@ -94,7 +94,7 @@ def test_points_outside_of_the_domain_are_named(divergence, row, message):
 
 
 CONCAVE = Generated(lambda x: -(x * x).sum(axis=1), lambda x: -2 * x)
-SOME = np.random.default_rng(0).normal(size=(9, 2))
+SOME, AT_ROW_7 = np.random.default_rng(0).normal(size=(9, 2)), np.eye(9, 2, -7)
 
 
 @pytest.mark.filterwarnings("ignore:overflow")
@@ -107,6 +107,9 @@ SOME = np.random.default_rng(0).normal(size=(9, 2))
         ("wald", np.full((3, 1), 2e-153), r"the mean of X, 2e-153 in feature 0, .*: scale X"),
         ("wald", np.full((3, 1), 2e-259), r"the mean of X, 2e-259 in feature 0, .*: scale X"),
         (Mahalanobis(np.eye(2) * 1e-250), 1e100 * SOME, "infinitely far from the mean"),
+        ("hellinger", 1 - 2 * AT_ROW_7, "row 7, column 0: Hellinger is for numbers of at least"),
+        ("pearson", 1 - 2 * AT_ROW_7, "row 7, column 0: ChiSquared is for numbers of at least"),
+        ("jeffreys", 1 - AT_ROW_7, "row 7, column 0: Jeffreys is for positive numbers"),
     ],
 )
 def test_points_that_a_divergence_cannot_measure_are_an_error(divergence, points, message):
@@ -155,16 +158,6 @@ def test_a_center_is_at_no_distance_whatever_the_rows_beside_it(name):
     )
 
 
-@pytest.mark.parametrize("ratio", [1e-8, 1e-4, 1e4, 1e8])
-def test_a_learned_covariance_depends_neither_on_units_nor_on_constant_features(ratio):
-    rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=180)
-    points = rng.normal(size=(180, 4)) * [1, 1, ratio, 0]
-    points[:, :2] += np.array([[0, 0], [8, 0], [0, 8]])[truth]
-    model = PowerKMeans(3, divergence="mahalanobis", random_state=0).fit(points)
-    assert adjusted_rand_index(truth, model.labels_) > 0.95
-
-
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
 @pytest.mark.parametrize("bound", [0.0, 40.0])
 def test_a_feature_at_a_bound_of_its_domain_changes_no_cluster(kind, bound):
@@ -205,6 +198,6 @@ def test_planes_of_the_same_centers_are_computed_once(monkeypatch):
     assert not np.array_equal(labels, moved)
     rows.use(Gamma())
     of_gamma, inertia = rows.assign(centers)
-    fresh = BregmanRows(points, divergence=Gamma(), n_threads=2).assign(centers)
+    fresh = BregmanPoints(points, divergence=Gamma(), n_threads=2).assign(centers)
     assert inertia == fresh[1]
     np.testing.assert_array_equal(of_gamma, fresh[0])

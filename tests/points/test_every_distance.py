@@ -18,16 +18,16 @@ from powermeans import KMeans, PowerKMeans
 from powermeans.divergences import ChiSquared, Hellinger, Jeffreys, Poisson
 from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule
-from powermeans.methods.entropy_weighted.feature_weighted import FeatureWeightedRows
+from powermeans.methods.entropy_weighted.feature_weighted import FeatureWeightedPoints
 from powermeans.points import manhattan as module
 from powermeans.points.bregman import open_bregman
-from powermeans.points.cosine import CosineRows
-from powermeans.points.manhattan import ManhattanRows
-from powermeans.points.observed import ObservedRows
+from powermeans.points.cosine import CosinePoints
+from powermeans.points.manhattan import ManhattanPoints
+from powermeans.points.observed import ObservedPoints
 from powermeans.points.opening import open_rows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.reference import ReferencePoints
 
-PoissonRows = partial(open_bregman, divergence=Poisson())
+PoissonPoints = partial(open_bregman, divergence=Poisson())
 RULES = [Hard(), Power(-1.0), Power(-7.3), Harmonic(3.0), Gaussian(2.0)]
 SHARES = np.array([0.5, 0.25, 0.15, 0.1])
 F_DIVERGENCES = (Hellinger, ChiSquared, Jeffreys)
@@ -58,8 +58,8 @@ def unit(points: np.ndarray) -> np.ndarray:
     return points / np.linalg.norm(points, axis=1, keepdims=True)
 
 
-def weighted_by_feature(points: np.ndarray, weights: np.ndarray | None) -> FeatureWeightedRows:
-    rows = FeatureWeightedRows(points, weights, n_threads=2)
+def weighted_by_feature(points: np.ndarray, weights: np.ndarray | None) -> FeatureWeightedPoints:
+    rows = FeatureWeightedPoints(points, weights, n_threads=2)
     rows.feature_weights = SHARES
     return rows
 
@@ -86,17 +86,17 @@ def differences(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
 # Others of squared distances are compared with the reference.
 KINDS = {
     "reference": Kind(
-        ReferenceRows,
+        ReferencePoints,
         lambda points, centers: np.square(differences(points, centers)).sum(axis=2),
         means,
     ),
     "manhattan": Kind(
-        lambda points, weights: ManhattanRows(points, weights, n_threads=2),
+        lambda points, weights: ManhattanPoints(points, weights, n_threads=2),
         lambda points, centers: np.abs(differences(points, centers)).sum(axis=2),
         medians,
     ),
     "observed": Kind(
-        lambda points, weights: ObservedRows(points, weights, n_threads=2),
+        lambda points, weights: ObservedPoints(points, weights, n_threads=2),
         lambda points, centers: np.nansum(differences(points, centers) ** 2, axis=2),
         observed_means,
         has_gaps=True,
@@ -107,7 +107,7 @@ KINDS = {
         means,
     ),
     "cosine": Kind(
-        lambda points, weights: CosineRows(points, weights, n_threads=2),
+        lambda points, weights: CosinePoints(points, weights, n_threads=2),
         lambda points, centers: 1 - unit(points) @ unit(centers).T,
         lambda points, weights: unit(means(unit(points), weights)),
     ),
@@ -217,18 +217,18 @@ def test_rounding_of_the_weights_does_not_decide_between_two_halves(rule: Rule) 
     for halves in itertools.product(itertools.permutations([0.1, 0.2, 0.3]), repeat=2):
         weights = np.concatenate(halves)
         sums.add(2 * np.cumsum(weights)[2] - np.cumsum(weights)[5])
-        assert ManhattanRows(points, weights).sweep(nowhere, rule).centers(nowhere) == [[4.5]]
+        assert ManhattanPoints(points, weights).sweep(nowhere, rule).centers(nowhere) == [[4.5]]
     assert len(sums) > 1
     for weight in (5e-324, 1e-310, 1e-200, 1e200):
-        rows = ManhattanRows(points, np.full(6, weight))
+        rows = ManhattanPoints(points, np.full(6, weight))
         assert rows.sweep(nowhere, rule).centers(nowhere) == [[4.5]]
 
 
 def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     points, centers = blobs(200, 3), blobs(7, 3, seed=3)
-    whole = ManhattanRows(points).sweep(centers, Power(-2.0))
+    whole = ManhattanPoints(points).sweep(centers, Power(-2.0))
     monkeypatch.setattr(module, "_MOST_WEIGHTS_KEPT", 3 * len(points))
-    rows = ManhattanRows(points)
+    rows = ManhattanPoints(points)
     assert [group.stop - group.start for group in rows._groups(7)] == [3, 3, 1]
     parts = rows.sweep(centers, Power(-2.0))
     np.testing.assert_array_equal(parts.medians, whole.medians)
@@ -243,25 +243,25 @@ def test_groups_of_centers_give_the_same_sums(monkeypatch: pytest.MonkeyPatch) -
 def test_features_one_by_one_have_the_medians_of_features_together(rule, weighted, monkeypatch):
     points = blobs(200, 11)
     weights = np.random.default_rng(1).uniform(size=200) if weighted else None
-    together = ManhattanRows(points, weights).sweep(points[:4], rule)
+    together = ManhattanPoints(points, weights).sweep(points[:4], rule)
     monkeypatch.setattr(module, "_CHUNK_ELEMENTS", 1)
-    one_by_one = ManhattanRows(points, weights).sweep(points[:4], rule)
+    one_by_one = ManhattanPoints(points, weights).sweep(points[:4], rule)
     np.testing.assert_allclose(one_by_one.medians, together.medians, rtol=1e-12)
 
 
 def test_manhattan_steps_know_their_unit() -> None:
     points = blobs(200, 4)
-    rows = ManhattanRows(points)
+    rows = ManhattanPoints(points)
     mean_distance = np.abs(points - np.median(points, axis=0)).sum(axis=1).mean()
     spread = math.sqrt(rows.inertia_about_mean() / rows.total_weight)
     assert spread * rows.unit_steps() == pytest.approx(mean_distance / 2, rel=1e-12)
-    assert ManhattanRows(np.ones((5, 2))).unit_steps() == 0
+    assert ManhattanPoints(np.ones((5, 2))).unit_steps() == 0
 
 
 def test_an_empty_cluster_of_medians_takes_the_farthest_point() -> None:
     points = np.array([[0.0, 0.0], [0.0, 1.0], [4.0, 0.0], [9.0, 9.0], [9.0, 10.0]])
     centers = np.array([[0.0, 0.0], [50.0, 50.0], [9.0, 9.0]])
-    rows = ManhattanRows(points)
+    rows = ManhattanPoints(points)
     sums, sweep = rows.sweep(centers, Hard()), Sweep(rows, centers, -math.inf)
     repaired = RelocateEmpty().after(sweep, sums)
     assert sweep.n_relocated == 1
@@ -278,7 +278,7 @@ ISOTROPIC = np.random.default_rng(0).gamma(400.0, 1 / 4, size=(4000, 4))
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        *((ManhattanRows(points), 1 - 2 * points.shape[1] / math.pi) for points in NORMAL),
+        *((ManhattanPoints(points), 1 - 2 * points.shape[1] / math.pi) for points in NORMAL),
         *((open_rows(ISOTROPIC, divergence=kind()), 1 - 4 / 2) for kind in F_DIVERGENCES),
     ],
 )
@@ -308,25 +308,6 @@ def three_groups(n=240, n_features=4, seed=0):
     return labelled_blobs(n, n_features, 3, scale=6.0, seed=seed)
 
 
-def k_pod(points, centers, n_iter=200):
-    """Chi, Chi & Baraniuk: fill what is missing from the centers, and do a step of k-means."""
-    for _ in range(n_iter):
-        labels = KINDS["observed"].distances(points, centers).argmin(axis=1)
-        filled = np.where(np.isnan(points), centers[labels], points)
-        centers = np.stack([filled[labels == j].mean(axis=0) for j in range(len(centers))])
-    return centers, labels
-
-
-def test_hard_clustering_ends_where_k_pod_ends():
-    whole, _ = three_groups(150, 5, seed=4)
-    points = with_gaps(whole, 0.25)
-    start = whole[:3]
-    model = KMeans(3, init=start, missing="observed", tol=0.0).fit(points)
-    centers, labels = k_pod(points, start)
-    np.testing.assert_array_equal(model.labels_, labels)
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-6, atol=1e-6)
-
-
 def test_one_observed_entry_is_enough_to_predict():
     points = with_gaps(three_groups()[0], 0.1)
     model = KMeans(3, missing="observed", random_state=0).fit(points)
@@ -337,16 +318,16 @@ def test_one_observed_entry_is_enough_to_predict():
     assert model.predict(row)[0] == 2
 
 
-@pytest.mark.parametrize("kind", [ObservedRows, PoissonRows])
+@pytest.mark.parametrize("kind", [ObservedPoints, PoissonPoints])
 def test_a_point_at_several_centers_has_the_first_whatever_lies_beside_it(kind):
     rng, labels = np.random.default_rng(0), set()
     centers = rng.uniform(0.5, 2.0, size=(6, 3))
     centers[:, 1] = 1.09237042
-    if kind is PoissonRows:
+    if kind is PoissonPoints:
         centers[:] = centers[0]
     for n_beside in range(30):
         points = rng.uniform(0.5, 2.0, size=(n_beside + 1, 3))
-        points[0] = centers[0] if kind is PoissonRows else [np.nan, 1.09237042, np.nan]
+        points[0] = centers[0] if kind is PoissonPoints else [np.nan, 1.09237042, np.nan]
         labels.add(int(kind(points).assign(centers)[0][0]))
     assert labels == {0}
 

@@ -20,7 +20,7 @@ from powermeans.engine.seeds.tree import _quotas
 from powermeans.engine.stopping import MaxSeconds
 from powermeans.mathematics.rules import Hard, Power
 from powermeans.points.cells import Cells
-from powermeans.points.nearby import NearbyRows
+from powermeans.points.nearby import NearbyPoints
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import AskedNear
 
@@ -70,7 +70,7 @@ def test_a_point_is_compared_with_the_centers_beside_its_own_and_lone_ones_keep_
     rows = open_rows(points)
     centers = np.concatenate([rows.take(np.arange(100, 2000, 19)), rows.take(np.array([0]))])
     labels = np.full(2000, 0, dtype=np.int32)
-    nearby = NearbyRows(rows, centers, labels)
+    nearby = NearbyPoints(rows, centers, labels)
     for _ in range(3):  # the fourth looks at all
         sums = nearby.sweep(centers, Hard())
     assert sums.weights[-1] == 40

@@ -21,7 +21,7 @@ from powermeans import BalancedKMeans, KMeans, PowerKMeans, RobustPowerKMeans, o
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Priced
 from powermeans.points.cells import Cells
 from powermeans.points.checks.points import dtype_of_centers
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.needs import Measure, Needs
 
 TYPES = [np.dtype(t) for t in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8)]
@@ -42,12 +42,6 @@ def blobs(dtype: np.dtype[Any], n_points: int, n_features: int, n_blobs: int = 6
     return (points / 64).astype(dtype)
 
 
-def some_centers(points: Any, n_centers: int) -> Any:
-    rng = np.random.default_rng(1)
-    chosen = points[rng.choice(len(points), n_centers, replace=False)].astype(np.float64)
-    return chosen + 0.01 * rng.normal(size=chosen.shape)
-
-
 @every_type
 @every_shape
 @pytest.mark.parametrize("is_weighted", [False, True])
@@ -55,14 +49,16 @@ def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: Any, is_weig
     n_points, n_features, n_centers = shape
     points = blobs(dtype, n_points, n_features)
     weights = np.random.default_rng(2).random(n_points) if is_weighted else None
-    centers = some_centers(points, n_centers)
+    rng = np.random.default_rng(1)
+    centers = points[rng.choice(n_points, n_centers, replace=False)].astype(np.float64)
+    centers += 0.01 * rng.normal(size=centers.shape)
     rules = [Hard(), Hard(), Power(-2.0), Power(-40.0), Harmonic(3.0), Gaussian(2.0, None)]
     rules.append(Priced(tuple(np.linspace(0, 1, n_centers))))
     order = np.random.default_rng(0).permutation(n_points)
     others = np.random.default_rng(3).random((n_centers, 4))
     near = np.argsort(sq_distances(centers, centers), axis=1)[:, :8].astype(np.int32)
 
-    def ask(rows: EuclideanRows) -> Iterator[Any]:
+    def ask(rows: EuclideanPoints) -> Iterator[Any]:
         for step, rule in enumerate(rules):  # later sweeps use what earlier ones left
             sums = rows.sweep(centers + 1e-3 * step, rule)
             yield from (sums.points, sums.weights, sums.inertia)
@@ -80,7 +76,8 @@ def test_rows_give_the_bits_of_float32(dtype: np.dtype[Any], shape: Any, is_weig
             yield from (sums.points, sums.inertia, sums.objective)
 
     narrow, wide = (
-        EuclideanRows(given, weights, n_threads=2) for given in (points, points.astype(np.float32))
+        EuclideanPoints(given, weights, n_threads=2)
+        for given in (points, points.astype(np.float32))
     )
     assert narrow.dtype == np.float32
     for one, other in zip(ask(narrow), ask(wide), strict=True):
@@ -92,7 +89,7 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
     code = (
         "import numpy as np, ml_dtypes, sys\n"
         "import powermeans._native as native\n"
-        "from powermeans.points.compiled import EuclideanRows\n"
+        "from powermeans.points.compiled import EuclideanPoints\n"
         "assert native.instruction_set() == sys.argv[1]\n"
         "bits = np.arange(2**16, dtype=np.uint16)\n"
         "for dtype in (np.float16, ml_dtypes.bfloat16, np.int8, np.uint8):\n"
@@ -103,7 +100,7 @@ def test_every_finite_number_is_widened_exactly(instruction_set: str) -> None:
         "    for n_columns in (1, 64):\n"
         "        n = np.count_nonzero(kept) // n_columns * n_columns\n"
         "        both = [x[kept][:n].reshape(-1, n_columns) for x in (numbers, wide)]\n"
-        "        a, b = (EuclideanRows(np.ascontiguousarray(x), n_threads=1) for x in both)\n"
+        "        a, b = (EuclideanPoints(np.ascontiguousarray(x), n_threads=1) for x in both)\n"
         "        c = np.zeros((1, n_columns))\n"
         "        assert (a.sq_distances(c) == b.sq_distances(c)).all()\n"
         "        assert (a.mean() == b.mean()).all()\n"

@@ -9,8 +9,8 @@ from problems import blobs, sq_distances
 import powermeans._native as native
 from powermeans import KMeans
 from powermeans.mathematics.rules import Hard, Power
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.reference import ReferencePoints
 
 KINDS = ["clusters", "ties", "duplicates", "heavy tails"]
 HARD_KINDS = [*KINDS, "far off", "one huge feature", "constant features", "subnormal", "an outlier"]
@@ -101,11 +101,11 @@ def test_a_chain_of_sweeps_is_as_if_each_were_the_first_and_computed_all(seed):
         points = (points / np.abs(points).max() * dtype(unit)).astype(dtype)
     weights = rng.integers(0, 3, len(points)).astype(float) if rng.random() < 0.5 else None
     n_centers, changes = rng.choice([8, 16, 33, 60, 200]), rng.choice(CHANGES, rng.integers(3, 9))
-    chained = EuclideanRows(points, weights)
+    chained = EuclideanPoints(points, weights)
     centers = points[rng.permutation(len(points))[:n_centers]].astype(np.float64)
     for change in changes:
         centers = np.ascontiguousarray(changed(change, centers, points, rng))
-        fresh = EuclideanRows(points, weights)
+        fresh = EuclideanPoints(points, weights)
         found, first = all_of(chained, centers), all_of(fresh, centers)
         assert_same_bits(found, first)
         if n_features > 16:  # else sums are in another order
@@ -137,7 +137,7 @@ def test_centers_passed_over_are_none_of_the_nearest(seed):
     n_centers = rng.integers(2, 61)
     centers = points[rng.choice(len(points), n_centers, replace=False)].astype(np.float64)
     centers += 0 if kind == "ties" else 0.1 * rng.normal(size=centers.shape).astype(dtype)
-    rows, reference = EuclideanRows(points, weights), ReferenceRows(points, weights)
+    rows, reference = EuclideanPoints(points, weights), ReferencePoints(points, weights)
     sq_dist = sq_distances(points.astype(np.float64), centers)
     labels, _ = rows.assign(centers)
     if kind == "ties":
@@ -157,7 +157,7 @@ def test_most_distances_are_passed_over_where_clusters_lie_apart(n_features):
     rng = np.random.default_rng(0)
     means = 8 * rng.normal(size=(50, n_features))
     points = means[rng.integers(50, size=10_000)] + rng.normal(size=(10_000, n_features))
-    rows = EuclideanRows(points)
+    rows = EuclideanPoints(points)
     all_distances = float(len(points) * len(means))
     assert without_shortcuts(rows.sweep, means, Hard()).n_skipped == 0
     # The first sweep judges whether a memory would help, the second makes it, the third has it.
@@ -174,19 +174,19 @@ def test_neither_centers_far_from_all_points_nor_memories_of_many_change_a_sweep
     rng = np.random.default_rng(0)
     points = rng.normal(size=(3000, 2))
     centers = np.vstack([rng.normal(size=(40, 2)), [[1e6, 1e6]]])
-    found = EuclideanRows(points).sweep(centers, Power(-20.0)).centers(centers)
-    expected = ReferenceRows(points).sweep(centers, Power(-20.0)).centers(centers)
+    found = EuclideanPoints(points).sweep(centers, Power(-20.0)).centers(centers)
+    expected = ReferencePoints(points).sweep(centers, Power(-20.0)).centers(centers)
     assert np.abs(expected[-1]).max() < 10
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
     rng = np.random.default_rng(0)
     points = rng.normal(size=(20_000, 20))
-    rows = EuclideanRows(points, n_threads=2)
+    rows = EuclideanPoints(points, n_threads=2)
     centers = points[:4000].copy()
     for _ in range(4):
         rows.sweep(centers, Hard())
         jumps = rng.random(len(centers)) < 0.15
         centers[jumps] = points[rng.integers(len(points), size=jumps.sum())]
-    found, expected = (kind.sweep(centers[:8], Hard()) for kind in (rows, EuclideanRows(points)))
+    found, expected = (kind.sweep(centers[:8], Hard()) for kind in (rows, EuclideanPoints(points)))
     np.testing.assert_array_equal(found.points, expected.points)
     assert found.weights.sum() == len(points)
 
@@ -202,7 +202,7 @@ def test_labels_are_those_of_an_exact_comparison(kind, dtype, n_centers):
     half, first, last = n_centers // 2, n_centers * 3 // 5, n_centers * 4 // 5
     centers[half:] = centers[:half]
     centers[first:last] += 1e-7 * (centers[first:last] - centers.mean(axis=0))
-    labels, _ = EuclideanRows(points).assign(centers)
+    labels, _ = EuclideanPoints(points).assign(centers)
     unit = np.abs(points).max().astype(np.float64)
     sq_dist = sq_distances(points.astype(np.float64) / unit, centers / unit)
     own, nearest = sq_dist[np.arange(len(points)), labels], sq_dist.min(axis=1)

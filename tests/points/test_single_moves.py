@@ -11,9 +11,9 @@ from scipy import sparse
 from powermeans import PowerKMeans
 from powermeans.divergences import Cosine, Phi, Poisson, SquaredEuclidean, cosine
 from powermeans.errors import ArgumentError
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.opening import open_rows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.reference import ReferencePoints
 
 OF_FEATURES = ["poisson", "poisson with many zeros", "gamma", "inverse gaussian", "of two terms"]
 MOVED = [name for name, case in CASES.items() if case.divergence(2).moves is not None]
@@ -113,7 +113,7 @@ def test_moves_are_those_of_the_reference(seed, stored) -> None:
     shape = rng.choice([5, 20, 40]), rng.choice([3, 8, 17]), rng.integers(2, 9)
     problem, n_passes = Problem(name, *shape, True, seed), int(rng.integers(1, 6))
     divergence = None if name == "squared" else problem.divergence
-    reference = ReferenceRows(problem.points, problem.weights, divergence=divergence)
+    reference = ReferencePoints(problem.points, problem.weights, divergence=divergence)
     nearest, second = np.sort(reference.sq_distances(problem.centers), axis=1)[:, :2].T
     assume(np.all(second - nearest > 1e-12 * second))  # from a tie, rounding may start elsewhere
     expected = reference.move_points(problem.centers, n_passes)
@@ -200,11 +200,11 @@ def test_moves_that_are_not_the_function_of_the_divergence_are_refused(moves) ->
 def test_swaps_mend_two_centers_in_one_cluster_and_end_by_their_distances() -> None:
     points, middles, stuck = two_pairs_of_groups()
     for stored in STORED:
-        swapped = EuclideanRows(stored(points)).moves.swap_centers(stuck, 10, np.inf, 0.0)
+        swapped = EuclideanPoints(stored(points)).moves.swap_centers(stuck, 10, np.inf, 0.0)
         assert swapped.n_moves >= 1
         np.testing.assert_allclose(np.sort(swapped.centers[:, 0]), middles[:, 0], atol=0.5)
     points = blobs(3000, 3, 3)
-    centers, swap_centers = points[:20].copy(), EuclideanRows(points).moves.swap_centers
+    centers, swap_centers = points[:20].copy(), EuclideanPoints(points).moves.swap_centers
     few, many = (swap_centers(centers, 1000, most, 0.0) for most in (1.0, np.inf))
     assert few.n_moves == 0 < many.n_moves
     assert few.n_distances < many.n_distances

@@ -18,8 +18,8 @@ from powermeans.methods import (
     KHarmonicMeans,
     SelfOrganizingMap,
 )
-from powermeans.methods.robust.trimmed import TrimmedRows
-from powermeans.points.compiled import CompiledRows
+from powermeans.methods.robust.trimmed import TrimmedPoints
+from powermeans.points.compiled import CompiledPoints
 from powermeans.points.opening import open_rows
 
 N_POINTS, N_COLUMNS, N_USED = 60, 4200, 45
@@ -78,13 +78,13 @@ FITS = {
 @pytest.fixture
 def widths(monkeypatch: pytest.MonkeyPatch) -> set[int]:
     found = set()
-    sweep = CompiledRows.sweep
+    sweep = CompiledPoints.sweep
 
-    def noted(self: CompiledRows, centers: Any, rule: Any) -> Any:
+    def noted(self: CompiledPoints, centers: Any, rule: Any) -> Any:
         found.add(centers.shape[1])
         return sweep(self, centers, rule)
 
-    monkeypatch.setattr(CompiledRows, "sweep", noted)
+    monkeypatch.setattr(CompiledPoints, "sweep", noted)
     return found
 
 
@@ -142,7 +142,7 @@ def test_the_stopping_rule_and_the_mean_variance_count_all_columns() -> None:
 
     assert n_sweeps(X) == n_sweeps(X[:, used], np.sqrt(N_USED / N_COLUMNS)) != n_sweeps(X[:, used])
     narrow: Any = open_rows(X[:, used_columns(X)], WEIGHTS, n_columns=N_COLUMNS)
-    of_narrow, of_all = (TrimmedRows(r, WEIGHTS, 0.1) for r in (narrow, open_rows(X, WEIGHTS)))
+    of_narrow, of_all = (TrimmedPoints(r, WEIGHTS, 0.1) for r in (narrow, open_rows(X, WEIGHTS)))
     assert of_narrow.mean_variance() == pytest.approx(of_all.mean_variance(), rel=1e-12)
 
 

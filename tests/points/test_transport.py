@@ -12,10 +12,10 @@ from powermeans.methods.balanced import transport
 from powermeans.methods.balanced.size_limits import SizeLimits
 from powermeans.methods.balanced.transport import Assigned, assign_within
 from powermeans.points.by_definition import PricedByDefinition
-from powermeans.points.nearby import NearbyRows
+from powermeans.points.nearby import NearbyPoints
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import AskedNear, Rows, priced_of
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.protocol import AskedNear, Points, priced_of
+from powermeans.points.reference import ReferencePoints
 from powermeans.types import FloatArray
 
 
@@ -167,8 +167,8 @@ def test_near_centers_are_those_of_least_cost(n_features: int, reach: float, n_m
     assert np.all(expected.distances[expected.centers < 0] == np.inf)
 
 
-@pytest.mark.parametrize("rows", [open_rows(np.eye(3)), ReferenceRows(np.eye(3))])
-def test_no_points_have_no_near_centers(rows: Rows) -> None:
+@pytest.mark.parametrize("rows", [open_rows(np.eye(3)), ReferencePoints(np.eye(3))])
+def test_no_points_have_no_near_centers(rows: Points) -> None:
     none = np.empty(0, dtype=np.int32)
     found = priced_of(rows).near(AskedNear(none, none, np.eye(3), np.zeros(3), 0.5, n_most=2))
     assert found.centers.shape == found.distances.shape == (0, 2)
@@ -179,7 +179,7 @@ def test_rows_nearby_price_and_list_centers_as_all_rows_do() -> None:
     points, centers = rng.normal(size=(900, 20)), rng.normal(size=(30, 20))
     prices = rng.normal(size=30)
     rows = open_rows(points, n_threads=2)
-    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+    nearby = NearbyPoints(rows, centers, rows.assign(centers)[0])
     found, expected = nearby.priced.assign(centers, prices), rows.priced.assign(centers, prices)
     assert np.array_equal(found.labels, expected.labels)
     assert found.margins == pytest.approx(expected.margins, abs=1e-9)
@@ -191,7 +191,7 @@ def test_rows_nearby_price_and_list_centers_as_all_rows_do() -> None:
     points, centers = (np.pad(on_a_line, ((0, 0), (0, 19))) for on_a_line in (points, centers))
     prices = rng.uniform(0, 0.1, size=len(centers))
     rows = open_rows(points, n_threads=2)
-    nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+    nearby = NearbyPoints(rows, centers, rows.assign(centers)[0])
     labels = nearby.priced.assign(centers, prices).labels
     some = rng.permutation(len(points))[:500]
     asked = AskedNear(some, labels[some], centers, prices, 2.0, n_most=4)

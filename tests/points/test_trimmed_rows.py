@@ -8,22 +8,22 @@ from problems import blobs, sq_distances
 from scipy import sparse
 
 from powermeans.mathematics.rules import Gaussian, Hard, Power
-from powermeans.methods.robust.trimmed import TrimmedRows, trimmed_weights
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.reference import ReferenceRows
+from powermeans.methods.robust.trimmed import TrimmedPoints, trimmed_weights
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.reference import ReferencePoints
 
 KINDS = {
-    "reference": ReferenceRows,
-    "native": EuclideanRows,
-    "native of CSR": lambda points, weights: EuclideanRows(sparse.csr_array(points), weights),
+    "reference": ReferencePoints,
+    "native": EuclideanPoints,
+    "native of CSR": lambda points, weights: EuclideanPoints(sparse.csr_array(points), weights),
 }
 every_kind = pytest.mark.parametrize("make_rows", KINDS.values(), ids=KINDS.keys())
 RULES = [Hard(), Power(-1.0), Power(-7.3), Gaussian(2.0)]
 
 
-def trimmed(make_rows, points, trim, weights=None) -> TrimmedRows:
+def trimmed(make_rows, points, trim, weights=None) -> TrimmedPoints:
     weights = np.ones(len(points)) if weights is None else np.asarray(weights, dtype=float)
-    return TrimmedRows(make_rows(points, weights), weights, trim)
+    return TrimmedPoints(make_rows(points, weights), weights, trim)
 
 
 def clusters_and_strays(seed=0, n_points=200, n_features=3):
@@ -87,12 +87,12 @@ def test_a_sweep_is_that_of_the_points_that_are_kept(make_rows, rule, trim):
 def test_what_rows_remember_of_a_sweep_is_not_weights(dtype):
     points = blobs(6000, 16, 5).astype(dtype)
     weights = np.random.default_rng(3).uniform(0.5, 2, size=6000)
-    rows, centers = trimmed(EuclideanRows, points, 0.2, weights), points[:40].astype(float)
+    rows, centers = trimmed(EuclideanPoints, points, 0.2, weights), points[:40].astype(float)
     for sweep in range(12):
         rule = Power(-9.0) if sweep == 5 else Hard()
         kept = rows.sweep(centers, rule)
         expected = kept_by_sorting(points.astype(float), centers, weights, 0.2)
-        alone = EuclideanRows(points, expected).sweep(centers, rule)
+        alone = EuclideanPoints(points, expected).sweep(centers, rule)
         assert kept.inertia == pytest.approx(alone.inertia, rel=1e-5)
         np.testing.assert_allclose(kept.weights, alone.weights, rtol=1e-4)
         centers = kept.centers(fallback=centers)
@@ -100,10 +100,10 @@ def test_what_rows_remember_of_a_sweep_is_not_weights(dtype):
 
 def test_trimmed_rows_are_rows_that_descend_by_the_hard_rule_only():
     points, _ = clusters_and_strays()
-    rows = trimmed(ReferenceRows, points, 0.1)
+    rows = trimmed(ReferencePoints, points, 0.1)
     assert rows.descends(Hard())
     assert not rows.descends(Power(-1.0))
-    assert trimmed(ReferenceRows, points, 0.0).descends(Power(-1.0))
+    assert trimmed(ReferencePoints, points, 0.0).descends(Power(-1.0))
     for found in (rows.take(np.array([3, 1])), rows.sample(np.array([3, 1]))):
         np.testing.assert_array_equal(found, points[[3, 1]])
 

@@ -1,9 +1,11 @@
 """Models in files: they come back as they were, and no file does harm; attacks damage more."""
 
+import contextlib
 import io
 import itertools
 import json
 import pickle
+import random
 import traceback
 import tracemalloc
 import zipfile
@@ -22,6 +24,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans as pm
 from powermeans.divergences import Binomial, Generated, InverseGaussian, Jeffreys, Manhattan
+from powermeans.engine import stopping
 from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
 from powermeans.errors import ModelFileError
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed
@@ -30,9 +33,11 @@ from powermeans.methods import (
     KernelPowerKMeans,
     OnlineKMeans,
     SelfOrganizingMap,
+    SpectralClustering,
     SphericalMixture,
 )
 from powermeans.saving import FORMAT, estimators, load, save
+from powermeans.system.saved_classes import SAVED_CLASSES
 from tests.attacks import models as attacked_models
 
 POINTS = np.abs(
@@ -92,6 +97,8 @@ def test_a_loaded_model_predicts_to_the_last_bit(file) -> None:
     kinds = {kind for kind in public if isinstance(kind, type) and hasattr(kind, "fit")}
     assert kinds - {pm.Prepare} <= estimators()
     assert {type(model) for model in attacked} == estimators()
+    rules = {getattr(stopping, name) for name in stopping.__all__} - {stopping.StopRule}
+    assert rules <= {*SAVED_CLASSES.values()}
     for model in [*attacked, *(one.fit(POINTS) for one in UNLIKE)]:
         again = there_and_back(model, file)
         assert repr(again) == repr(model) or "RandomState" in repr(model)
@@ -336,6 +343,12 @@ def widen_first_step(members: dict[str, Any]) -> None:
     of_step["n_features_in_"] += 1
 
 
+def set_labels_far_apart(members: dict[str, Any]) -> None:
+    """As wide as their type, for which the card in a notebook would count all labels between."""
+    name = f"a{entries(members)['labels_']['array']}.npy"
+    members[name] = npy(np.resize(np.int32([0, 2**31 - 1]), len(POINTS)))
+
+
 def test_what_contradicts_itself_is_refused(file) -> None:
     scaled = make_pipeline(MinMaxScaler(), pm.KMeans(3, random_state=0)).fit(POINTS)
     unscaled = make_pipeline(StandardScaler(with_mean=False, with_std=False), pm.KMeans(3))
@@ -346,6 +359,7 @@ def test_what_contradicts_itself_is_refused(file) -> None:
         (scaled, lambda members: entries(members)["steps"].reverse(), "steps are not scalers and"),
         (unscaled.fit(POINTS), widen_first_step, "different numbers of features"),
         (of_kernel, entry(n_features_in_=99), "of other points"),
+        (SpectralClustering(3).fit(POINTS / 9), set_labels_far_apart, r"labels_ .*label\[n\]"),
         (OnlineKMeans(3).partial_fit(POINTS[:1]), entry(n_features_in_=4), "stream contradicts"),
     ):
         save(model, file)
@@ -369,6 +383,22 @@ def test_what_is_large_is_refused_before_it_takes_more_memory_than_it_may(saved)
     assert saved.stat().st_size < 10**7
     with pytest.raises(ModelFileError, match=r"a70\.npy' is compressed"):
         load(saved)
+
+
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory) -> list[bytes]:
+    return attacked_models.seeds(tmp_path_factory.mktemp("originals"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("damage", attacked_models.DAMAGE[:2])
+def test_a_damaged_file_is_refused_or_its_model_does_all_it_can(damage, originals, file) -> None:
+    """As the attacks try for longer, in which a model has little memory and time."""
+    for seed in range(50):
+        rng = random.Random(seed)
+        file.write_bytes(damage(rng.choice(originals), rng))
+        with contextlib.suppress(ModelFileError):
+            attacked_models.use(load(file))
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"hello", pickle.dumps(Trap())])

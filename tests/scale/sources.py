@@ -162,7 +162,7 @@ class Source:
 
 TABLE = {"options": {"prepare": Prepare(scale="none")}}
 CHUNK = {"weights": "", "place": r"chunk 2 .*row 530", "names": ()}
-MATRIX = {"weights": "4", "names": ("c1", "c2", "c3")}
+MATRIX = {"weights": "4", "names": ()}
 SOURCES = {
     "parquet": Source(write_parquet, **TABLE),
     "folder": Source(write_folder, place="row 35 of .*part-2", **TABLE),

@@ -16,10 +16,9 @@ from powermeans import KMeans, PowerKMeans, open_data
 from powermeans.divergences import Bregman, Cosine, Generated, Mahalanobis, Poisson
 from powermeans.errors import ArgumentError
 from powermeans.methods import FuzzyCMeans, KHarmonicMeans
-from powermeans.scale.checkpoint import _MAGIC, CheckpointError, Journal
+from powermeans.scale.checkpoint import _MAGIC, HEAD, CheckpointError, Journal
 from powermeans.scale.executors import PartOpener
 from powermeans.scale.files import FileSource
-from powermeans.scale.records import HEAD
 from tests.attacks import kills
 from tests.attacks.running import RIGHT
 
@@ -219,11 +218,10 @@ class Curve:
         return np.asarray(points.sum(axis=-1))
 
 
-def quadratic(by):
-    return Generated(lambda x: by * (x * x).sum(axis=1), lambda x: 2 * by * x)
-
-
-@pytest.mark.parametrize("kind", [Stretched, quadratic])
+@pytest.mark.parametrize(
+    "kind",
+    [Stretched, lambda by: Generated(lambda x: by * (x * x).sum(axis=1), lambda x: 2 * by * x)],
+)
 def test_a_divergence_of_ones_own_goes_on_and_another_one_does_not(kind, state):
     first = fitted(state, divergence=kind(1.5))
     whole = state.read_bytes()

@@ -23,7 +23,7 @@ from powermeans.scale.checkpoint import CheckpointError
 from powermeans.scale.dask_executor import DaskExecutor, threads_of_a_task
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import MemoryExecutor, PartOpener
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 from powermeans.scale.worker_part import make_worker_part
 
 POINTS, WEIGHTS = (values[:748] for values in blobs())
@@ -111,7 +111,7 @@ def test_each_partition_is_computed_and_opened_once_for_a_whole_fit(threads, mon
     PowerKMeans(3, random_state=0).fit(in_chunks().map_blocks(note, meta=LIKE))
     assert sorted(numbers) == [0, 1, 2, 3, 4]
     monkeypatch.setattr(PartOpener, "open", count)
-    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(), None), PartOpener()))
+    rows = PartedPoints(DaskExecutor(DaskPoints(in_chunks(), None), PartOpener()))
     for _ in range(3):
         rows.sweep(rows.take(np.array([0, 1])), Hard())
     assert sorted(opened) == sorted(filter(None, LENGTHS))
@@ -144,10 +144,10 @@ def test_partitions_of_unknown_length_and_parts_without_their_rows_travel(pair, 
     assert again.perform(lambda rows, number: rows.n_points + number, 7, 1) == 1007
     points = np.random.default_rng(0).normal(size=(748, 40))
     assert points[:400].nbytes > dask_executor._BYTES_IN_A_TASK > points[:2].nbytes
-    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(points), None), PartOpener()))
+    rows = PartedPoints(DaskExecutor(DaskPoints(in_chunks(points), None), PartOpener()))
     kept = [(part, None) for part in np.split(points, np.cumsum(LENGTHS)[:-1]) if len(part)]
     for centers in (points[:400], points[:2]):
-        expected = PartedRows(MemoryExecutor(kept, PartOpener())).sweep(centers, Hard())
+        expected = PartedPoints(MemoryExecutor(kept, PartOpener())).sweep(centers, Hard())
         assert rows.sweep(centers, Hard()).points.tobytes() == expected.points.tobytes()
 
 
@@ -177,11 +177,24 @@ def test_frames_have_any_name_for_a_column_and_a_saved_model_has_no_labels(threa
     assert_same_fit(KMeans(3, random_state=0).fit(some), model)
     assert KMeans(2).fit(frame).cluster_centers_.shape == (2, 4)
     model = KMeans(3, random_state=0).fit(in_chunks())
+    labels = model.to_sklearn().labels_
+    assert isinstance(labels, np.ndarray)
+    np.testing.assert_array_equal(labels, model.labels_.compute())
     powermeans.save(model, tmp_path / "model.pm")
     assert not hasattr(powermeans.load(tmp_path / "model.pm"), "labels_")
     cloudpickle = pytest.importorskip("cloudpickle", reason="it comes with dask")
     labels = pickle.loads(cloudpickle.dumps(model.labels_))
     np.testing.assert_array_equal(labels.compute(), model.labels_.compute())
+
+
+@pytest.mark.usefixtures("threads")
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_distances_come_in_the_frame_that_is_asked_for(kind):
+    pytest.importorskip(kind)
+    model = KMeans(3, random_state=0).fit(in_chunks())
+    distances = model.transform(in_chunks()).compute()
+    table = model.set_output(transform=kind).transform(in_chunks())
+    np.testing.assert_array_equal(table.to_numpy(), distances)
 
 
 @pytest.mark.usefixtures("threads")
@@ -203,7 +216,7 @@ def test_a_checkpoint_of_other_partitions_is_refused_and_this_asks_nobody(tmp_pa
 
 
 def test_a_worker_of_another_version_is_refused_at_its_first_part(monkeypatch, threads):
-    rows = PartedRows(DaskExecutor(DaskPoints(in_chunks(), None), PartOpener()))
+    rows = PartedPoints(DaskExecutor(DaskPoints(in_chunks(), None), PartOpener()))
     ours = version("powermeans")
     with monkeypatch.context() as patched:
         patched.setattr(worker_part, "version", lambda name: "99.0")

@@ -21,7 +21,7 @@ from powermeans.engine.seeds.samples import raced_sample
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Online, Power
 from powermeans.points.opening import open_rows
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.reference import ReferencePoints
 from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
 from powermeans.scale.executors import (
@@ -31,7 +31,7 @@ from powermeans.scale.executors import (
     added,
     read_ahead,
 )
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 
 RULES = [Hard(), Power(-0.5), Power(-3.0), Gaussian(2.0), Harmonic(3.5)]
 
@@ -45,7 +45,7 @@ def clusters(n_points=2000, n_features=5, seed=0):
 
 def in_memory(points, weights=None, opener=None, n_rows=300):
     opener = opener or PartOpener()
-    return PartedRows(MemoryExecutor(cut(points, weights, n_rows), opener, n_threads=1))
+    return PartedPoints(MemoryExecutor(cut(points, weights, n_rows), opener, n_threads=1))
 
 
 class Term(str):
@@ -156,11 +156,6 @@ def dask_array(points, n_rows):
     )
 
 
-def on_dask(points, weights, opener, n_rows=300):
-    array = dask_array(points, n_rows)
-    return PartedRows(DaskExecutor(DaskPoints(array, weights), opener))
-
-
 @pytest.mark.parametrize("kind", OPENINGS)
 def test_where_the_parts_are_changes_no_bit(kind):
     points, opener, centers = OPENINGS[kind]
@@ -169,8 +164,8 @@ def test_where_the_parts_are_changes_no_bit(kind):
     expected = [*map(np.asarray, all_that_rows_say(in_memory(points, weights, opener), centers))]
     with dask.config.set(scheduler="threads"):
         for rows in (
-            PartedRows(ReadingExecutor(chunks, opener, n_threads=2)),
-            on_dask(points, weights, opener),
+            PartedPoints(ReadingExecutor(chunks, opener, n_threads=2)),
+            PartedPoints(DaskExecutor(DaskPoints(dask_array(points, 300), weights), opener)),
         ):
             found = map(np.asarray, all_that_rows_say(rows, centers))
             for this, that in zip(found, expected, strict=True):
@@ -188,7 +183,7 @@ def test_few_points_are_searched_as_in_memory_wherever_they_are(kind):
     with dask.config.set(scheduler="threads"):
         of_dask = clone(model).fit(dask_array(points, 300))
     assert of_parts.cluster_centers_.tobytes() == of_dask.cluster_centers_.tobytes()
-    if in_memory(points, None, opener).can_move:
+    if in_memory(points, None, opener).elsewhere:
         np.testing.assert_array_equal(of_parts.predict(points), model.fit(points).labels_)
 
 
@@ -254,7 +249,7 @@ def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
     rows.executor.each = lambda call, *some: passes.append(call) or original(call, *some)
     drawn = rows.nearness(means).draw(uniforms, exponent)
     assert len(passes) == n_passes + 1  # and the look that tells where each part begins
-    expected = ReferenceRows(points, weights).nearness(means).draw(uniforms, exponent)
+    expected = ReferencePoints(points, weights).nearness(means).draw(uniforms, exponent)
     assert drawn.tolist() == expected.tolist()
 
 
@@ -286,7 +281,7 @@ def test_only_the_parts_that_are_asked_for_are_read_and_all_share_their_threads(
             asked.append(numbers)
             return super().read(numbers)
 
-    rows = PartedRows(ReadingExecutor(Noting(cut(points, None, 50)), PartOpener(), n_threads=2))
+    rows = PartedPoints(ReadingExecutor(Noting(cut(points, None, 50)), PartOpener(), n_threads=2))
     np.testing.assert_array_equal(rows.take(np.array([490, 60, 61])), points[[490, 60, 61]])
     assert asked == [None, [1, 9]]
     teams = list(rows.executor.each(lambda part, number: part.team))

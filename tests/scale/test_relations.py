@@ -35,10 +35,6 @@ def threads():
         yield
 
 
-def in_memory(points=POINTS, weights=WEIGHTS, **options):
-    return open_data(points, weights=weights, rows_per_part=ROWS_PER_PART, **options)
-
-
 def everything(data):
     if not hasattr(data, "partition"):
         return data.array.compute(), WEIGHTS
@@ -88,7 +84,7 @@ def fitted(name, data):
 
 @functools.cache
 def of_memory(work, *how):
-    return work(*how, in_memory())
+    return work(*how, open_data(POINTS, weights=WEIGHTS, rows_per_part=ROWS_PER_PART))
 
 
 @pytest.mark.parametrize("name", MODELS)

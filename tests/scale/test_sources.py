@@ -1,10 +1,10 @@
 """What is peculiar to files, to chunks and to what becomes of them while a fit reads them."""
 
-import functools
 import itertools
 import os
 import tempfile
 from collections import deque
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,7 @@ from powermeans.scale.array_files import Buffers
 from powermeans.scale.block import SourceError
 from powermeans.scale.executors import PartOpener, ReadingExecutor
 from powermeans.scale.parted_data import PartedData
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 from powermeans.system.containers import is_dask
 
 POINTS, WEIGHTS = blobs()
@@ -298,17 +298,16 @@ def always(rows):
     return lambda: rows
 
 
-def in_a_generator(rows):
-    return lambda: (part for part in rows)
-
-
 OTHERS = {
     "empty": (lambda: passes(lambda n: [POINTS] * (n < 3)), "the same in every pass"),
     "shorter": (lambda: passes(lambda n: [POINTS[: 900 - 100 * n]]), "the same in every pass"),
     "longer": (lambda: passes(lambda n: [POINTS[: 300 * n]]), "the same in every pass"),
     "one generator": (lambda: always(part for part in thirds()), "a new iterator in each call"),
     "one map": (lambda: always(map(abs, thirds())), "a new iterator in each call"),
-    "around one": (lambda: in_a_generator(iter(thirds())), "a new iterator in each call"),
+    "around one": (
+        lambda: partial(map, abs, iter(thirds())),
+        "a new iterator in each call",
+    ),
 }
 
 
@@ -343,7 +342,7 @@ def test_chunks_may_be_cut_elsewhere_in_each_pass_and_have_numbers_for_labels():
         list(partition.read([1]))
 
 
-@pytest.mark.parametrize("wrap", [iter, functools.partial(map, abs)])
+@pytest.mark.parametrize("wrap", [iter, partial(map, abs)])
 def test_a_pass_that_ends_early_has_nothing_open(wrap):
     n_open = 0
 
@@ -420,7 +419,7 @@ def test_parts_that_are_known_give_the_same_bits(dtype, divergence):
     points = np.random.default_rng(0).normal(size=(5000, 20)).astype(dtype) + 3
     opener, centers = PartOpener(resolve(divergence)), points[:7].astype(np.float64)
     partition = open_data([points], rows_per_part=2048).partition()
-    rows = PartedRows(ReadingExecutor(partition, opener, n_threads=1))
+    rows = PartedPoints(ReadingExecutor(partition, opener, n_threads=1))
     one, other = (rows.sweep(centers, Hard()) for _ in range(2))
     # The last part is short, and not worth remembering.
     assert list(rows.executor._known) == [0, 1]

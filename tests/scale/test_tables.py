@@ -20,6 +20,7 @@ from scipy import sparse
 import powermeans
 from powermeans import KMeans, PowerKMeans, Prepare, open_data, open_table, read_frame
 from powermeans.errors import TableError
+from powermeans.methods import SphericalMixture
 
 NAN = float("nan")
 TWO = np.ones((2, 2))
@@ -174,11 +175,9 @@ def archive(save=np.savez, **arrays):
 
 # Contents, options, and what the line of the error names.
 ERRORS = [
-    ("\n\n", {}, "^f is empty$"),
     ("A title\n\nx,y\n1,2\n3,4,5\n4,5\n", {},
      r"row 2 of the data has 3 cells where 2 .*delimiter=$"),
     (PLAIN, {"columns": []}, r"^columns=\[\] names none of f"),
-    ("height,weight\n1,2\n", {"columns": ["Heigt"]}, r'no column "Heigt": .* "height"\?$'),
     ("w\n1\n", {"weights": "w"}, "no columns but that of the weights"),
     (PLAIN, {"encoding": "utf-9"}, "^encoding='utf-9' .* cp1252$"),
     ("größe,y\n1,2\n".encode("cp1252"), {"encoding": "utf-8"},
@@ -279,6 +278,9 @@ def test_a_fit_to_a_table_knows_its_columns_and_takes_no_arrays(write):
     for rows in (points, points.tolist(), open_data(points), open_data([points])):
         with pytest.raises(ValueError, match="fitted to a table"):
             model.score(rows)
+    for of_table in (model, SphericalMixture(2, random_state=0).fit(file)):
+        with pytest.raises(ValueError, match=r"fitted to a table, .*: fit make_pipeline"):
+            of_table.to_sklearn()
     with pytest.raises(TableError, match='no column "plan"'):
         model.predict(frame.drop(columns="plan"))
     assert model.fit(points).predict(points[:9]).tolist() == expected.labels_[:9].tolist()
@@ -295,6 +297,18 @@ def test_a_fit_to_arrays_takes_columns_by_place_and_one_to_a_frame_by_name(write
     for model, of_swapped in (by_place, swapped), (by_name, by_name.labels_):
         np.testing.assert_array_equal(model.predict("same.csv"), model.labels_)
         np.testing.assert_array_equal(model.predict("swapped.csv"), of_swapped)
+    np.save("rows.npy", frame)  # whose columns have no names
+    in_parts = open_data("rows.npy", rows_per_part=9)
+    of_array, of_parts = (KMeans(2, random_state=0).fit(X) for X in ("rows.npy", in_parts))
+    for model in (by_name, of_array):
+        np.testing.assert_array_equal(model.predict("rows.npy"), model.labels_)
+        np.testing.assert_array_equal(
+            np.load(model.predict(in_parts, output="l.npy")), model.labels_
+        )
+    for model in (of_array, of_parts):
+        assert not hasattr(model, "feature_names_in_")
+        with pytest.warns(UserWarning, match="without feature names"):
+            np.testing.assert_array_equal(model.predict(frame), model.predict(frame.to_numpy()))
     frame.assign(c=1.0).to_csv("more.csv", index=False)
     np.testing.assert_array_equal(by_name.predict("more.csv"), by_name.labels_)
     with pytest.raises(TableError, match=r'more\.csv has 3 columns.*columns=\["a", "b"\]'):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import pytest
 from pyarrow import parquet
 from tables.answers import EXAMPLE
 
-from powermeans_tables.command import main
+from powermeans_tables import command
 
 N_ROWS = 3000
 
@@ -45,8 +46,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: Any) -> Ru
 
     def run(words: str = "", *more: object, stdin: bytes = b"", code: int = 0) -> Ended:
         monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(stdin)))
+        heard = {each: signal.getsignal(each) for each in command._ending_signals()}
         with pytest.raises(SystemExit) as ended:
-            main([*words.split(), *map(str, more)])
+            command.main([*words.split(), *map(str, more)])
+        for each, before in heard.items():  # which an ended command ignores
+            signal.signal(each, before)
         captured = capfdbinary.readouterr()
         out, err = captured.out.decode(), captured.err.decode()
         assert int(ended.value.code or 0) == code, err

@@ -40,7 +40,6 @@ def test_rules_are_those_of_python(april, run):
     assert [rule["text"] for rule in told["rules"]] == [rule.text for rule in found.rules]
     assert run("explain april.pm april.csv --rules auto").out == shown
     assert len(run("explain april.pm april.csv --rules 5 --json").json["rules"]) <= 5
-    assert "--rules 2 is less than 3" in run("explain april.pm april.csv --rules 2", code=2).err
 
 
 @pytest.mark.parametrize("how", ["", "--exact"])
@@ -55,7 +54,6 @@ def test_a_query_labels_a_table_as_predict_writes_it(how, april, run):
     pd.testing.assert_frame_equal(found.drop(columns="cluster"), rows)
     if how:
         assert run(f"explain april.pm --sql shop --dialect sqlite {how}").out == query
-    assert "--exact is for a query" in run("explain april.pm may.csv --exact", code=2).err
 
 
 def test_the_next_month_keeps_the_numbers_and_says_what_changed(april, run):
@@ -67,13 +65,6 @@ def test_the_next_month_keeps_the_numbers_and_says_what_changed(april, run):
     assert clusters_in("may_clusters.csv") == [str(label) for label in may.predict(rows)]
     assert list(may.feature_names_in_) == list(april.feature_names_in_)
     run("fit may.csv --like april.pm --report may.html -q")
-    for option in ("--clusters 3", "--divergence manhattan", "--size-min 9", "--columns 1"):
-        refused = run(f"fit may.csv --like april.pm {option}", code=2).err
-        assert f"leave out {option.split()[0]}" in refused
-    assert (
-        "--like needs all rows at once"
-        in run("fit may.csv --like april.pm --memory-limit 1MB -o labels.npy", code=2).err
-    )
 
 
 def test_columns_of_numbers_are_followed_in_the_scale_of_the_model(run):

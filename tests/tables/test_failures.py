@@ -1,10 +1,12 @@
 """What a command says of an error, a full disk and an interrupt, and what it leaves behind."""
 
+import ast
 import gc
 import itertools
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,13 +19,14 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import structure
 from tables.answers import COLUMNS, CUSTOMERS
 
 import powermeans
-from powermeans.engine.callbacks import FitProgress
 from powermeans.methods import OnlineKMeans
+from powermeans.methods.progress import FitProgress
 from powermeans.scale.checkpoint import Journal
-from powermeans_tables.command import failures
+from powermeans_tables.command import failures, streams
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
@@ -47,6 +50,16 @@ FILES = {
     "narrow.csv": "1,2\n3,4\n",
     "same.csv": "x\n1\n1\n2\n",
     "protected.csv": "x\n1\n",
+    "w.csv": "x,y,w,no\n1,1,1,\n2,2,,\n,3,3,\n9,,2,\n",
+    "one.csv": "x,y,z,w,v\n7,5,2,1,1\n3,1,4,0,3\n1,2,9,1,2\n",
+    "two.csv": "x,y,z,w,v\n1,2,3,4,5\ninf,6,7,-1,3\n8,,9,2,-4\n",
+    "nothing.xlsx": b"PK\x03\x04" + bytes(50),
+    "nul.csv": "a,b\n1,\x00\n2,3\n",
+    "broken.jsonl": '{"a": 1}\n{"a": \n',
+    "list.jsonl": "[1, 2]\n",
+    "deep.json": b'[{"a":' * 5000 + b"1" + b"}]" * 5000,
+    "damaged.sqlite": b"SQLite format 3\0" + bytes(90),
+    "page.csv": "<!DOCTYPE html><table></table>",
 }
 
 
@@ -101,6 +114,14 @@ def test_an_error_is_one_line_that_names_what_is_wrong(command, code, named, run
     for words in named:
         assert words in ended.err
     assert sorted(os.listdir()) == before
+
+
+OF_NUMBERS = {2: ["--skip-rows 3-{}", "-k {}", "--name {}=x"], 3: ["--columns {}", "--weights {}"]}
+
+
+@pytest.mark.parametrize(("code", "option"), [(n, one) for n in (2, 3) for one in OF_NUMBERS[n]])
+def test_thousands_of_digits_are_told_as_what_was_typed(code, option, run):
+    assert "99999" in run(f"fit customers.csv -q {option}".format("9" * 5000), code=code).err
 
 
 @pytest.mark.filterwarnings("default")  # which the command tells as notes
@@ -227,13 +248,17 @@ def test_a_table_that_the_system_no_longer_opens_is_named(run):
 
 
 VERBOSE = (
+    # Which whoever runs the tests may ignore, as nohup does.
+    "import signal; signal.signal(getattr(signal, 'SIGHUP', signal.SIGTERM), signal.SIG_DFL)\n"
     "import powermeans_tables.command.screen as s; s._SECONDS_BETWEEN_LINES = 0.0\n"
     "from powermeans_tables.command import main; import sys; main(sys.argv[1:])"
 )
 
 
-@pytest.mark.parametrize("between", [None, 0.0, 0.03])
-def test_ctrl_c_once_or_twice_leaves_whole_files_and_no_traceback(run, between):
+@pytest.mark.parametrize(
+    ("number", "between"), [(2, None), (2, 0.0), (2, 0.03), (15, None), (15, 0.03), (1, None)]
+)
+def test_a_signal_once_or_twice_leaves_whole_files_and_no_traceback(run, number, between):
     """Once it shows that it sweeps; the best result so far is written."""
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
     words = "fit much.npy -k 60 --effort thorough --verbose -o labels.npy -m model.pm"
@@ -242,12 +267,12 @@ def test_ctrl_c_once_or_twice_leaves_whole_files_and_no_traceback(run, between):
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
         next(line for line in process.stderr if " sweeps, " in line)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         if between is not None:
             time.sleep(between)
-            process.send_signal(signal.SIGINT)
+            process.send_signal(number)
         out, err = process.communicate(timeout=60)
-    assert process.returncode == failures.INTERRUPTED
+    assert process.returncode == 128 + number
     last = err.splitlines()[-1]
     assert last.startswith("powermeans: interrupted")
     assert "Traceback" not in err
@@ -332,7 +357,6 @@ def test_ctrl_c_ends_a_command_with_what_was_found(run, table, monkeypatch):
     assert ended.json["inertia"] == pytest.approx(-score, rel=1e-9)
     np.save("much.npy", np.random.default_rng(0).normal(size=(5_000, 8)))
     monkeypatch.setattr(COMMAND + "screen._Phases.__call__", interrupting(40))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a command ends by ignoring
     ended = run("fit much.npy -k 2-60 --json", code=failures.INTERRUPTED)
     assert ended.err.splitlines()[-1].startswith("powermeans: interrupted: ")
     assert ended.json["was_interrupted"] is True
@@ -353,6 +377,64 @@ def test_help_starts_without_what_only_commands_need_and_ends_without_garbage_co
     assert "'typer'" in loaded
     for library in ("numpy", "scipy", "sklearn", "pyarrow", "PIL", "matplotlib"):
         assert f"'{library}'" not in loaded
+
+
+STREAMS = [
+    ("fit customers.csv -k 5 -q -o o.csv >&-", 4, "standard output cannot be written: Bad file"),
+    ("fit customers.csv -k 5 -q -o - >/dev/full", 4, f"output cannot be written: {NO_SPACE}"),
+    ("--help >/dev/full", 4, NO_SPACE),
+    (">/dev/full", 4, NO_SPACE),
+    ("fit - -k 5 -q <&-", 3, "standard input is closed: name a file"),
+    ("fit - -k 5 -q </proc/self/mem", 3, "standard input cannot be read: Input/output error"),
+    ("fit customers.csv -k 5 -q -o o.csv <&- 2>&- >o.txt", 0, ""),
+    ("fit no.csv -k 5 2>&- >o.txt", 3, ""),
+    ("fit no.csv -k 5 2>/dev/full >o.txt", 3, ""),
+    ("fit customers.csv -k 5", 3, "ulimit -v allows, are not enough memory: allow"),
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no /dev/full elsewhere")
+@pytest.mark.parametrize(("words", "code", "said"), STREAMS, ids=[one[0] for one in STREAMS])
+@pytest.mark.usefixtures("run")
+def test_closed_and_full_streams_are_told_where_they_are_needed(words, code, said):
+    odd = os.environ | {"COLUMNS": "abc", "LINES": "²"}
+    limit = "ulimit -v 600000; " if "memory" in said else ""
+    command = ["sh", "-c", f"{limit}{shlex.join(SHELL)} {words}"]
+    ended = subprocess.run(command, env=odd, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert re.fullmatch(f"powermeans: .*{said}.*\n" if said else "", ended.stderr)
+    if ">o.txt" in words:
+        assert Path("o.txt").read_text().endswith("written: o.csv\n" if code == 0 else "")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"), [("ascii", r"gr\xf6\xdfe -1.5 EUR"), ("cp1252", "größe -1.5 €")]
+)
+@pytest.mark.usefixtures("run")
+def test_other_letters_stand_for_signs_that_an_encoding_lacks(encoding, said):
+    text = "größe,Preis\n-1 €,5\n-2 €,6\n9 €,9\n8 €,8\n"
+    Path("t.csv").write_text(text, encoding="utf-8")
+    command, odd = [*SHELL, "fit", "t.csv", "-k", "2"], os.environ | {"PYTHONIOENCODING": encoding}
+    ended = subprocess.run(command, env=odd, capture_output=True, check=True)
+    assert ended.stdout.decode(encoding).startswith("* 2 clusters of 4 rows")
+    assert said in " ".join(ended.stdout.decode(encoding).split())
+
+
+def test_all_signs_of_ours_that_are_printed_have_stand_ins():
+    others = {"cells", "preparing", "reading", "plots"}  # what is read, and pictures
+    found = set[str]()
+    for source in structure.read_sources(structure.PACKAGE, structure.TABLES).values():
+        nodes = [] if others & {*source.file.split("/")} else [*ast.walk(source.tree)]
+        docs = {id(one.value) for one in nodes if isinstance(one, ast.Expr)}
+        texts = [
+            one.value for one in nodes if isinstance(one, ast.Constant) and id(one) not in docs
+        ]
+        found |= {*"".join(text for text in texts if isinstance(text, str))}
+    ours = {letter for letter in found if not letter.isascii()} - {
+        "\ue000"
+    }  # which becomes a blank
+    assert {"✓", "−", "\u00a0"} <= ours <= {*streams.STAND_INS, *"\u2009\u200c\u200d\u202f\u3000"}
+    assert "".join(streams.STAND_INS.values()).isascii()
 
 
 def test_a_shell_completes_commands_and_a_reader_that_has_enough_ends_them_quietly(run):

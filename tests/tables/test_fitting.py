@@ -14,9 +14,8 @@ from tables.answers import COLUMNS, CUSTOMERS, clusters_in, column_of, rows_show
 
 import powermeans
 from powermeans import read_frame
-from powermeans.engine.callbacks import FitProgress
 from powermeans.explaining.summaries import Tally
-from powermeans_tables.command import failures
+from powermeans.methods.progress import FitProgress
 from powermeans_tables.command.clusters import show_clusters
 from powermeans_tables.command.screen import Screen
 from powermeans_tables.report.profile import Profile
@@ -234,26 +233,6 @@ def test_rows_without_a_value_or_weight_are_left_out_and_have_no_label(run):
     assert 'missing values: 1 in "x", of 60 rows; such rows are left out, ' in ended.out
     assert clusters_in("labels.csv").index("") == 3
     assert run("predict m.pm holes.csv --json").json["labels"][3] is None
-
-
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (
-            "fit w.csv -k 2 --weights w --missing observed",
-            "need weights: --missing drop .*",
-        ),
-        ("fit w.csv -k 2 --missing error", r"--missing drop leaves .*; --missing observed uses .*"),
-        ("fit w.csv -k 2 --weights no --missing drop", r'"no", first .*: choose other columns'),
-        ("predict m.pm w.csv --missing error", r'"y", first .*: --missing drop leaves .* out'),
-        ("predict m.pm w.csv --skip-rows 1-4", "no row is left: skip fewer rows"),
-    ],
-)
-def test_rows_that_lack_values_are_refused_with_a_way_out_that_helps(command, said, run):
-    Path("w.csv").write_text("x,y,w,no\n1,1,1,\n2,2,,\n,3,3,\n9,,2,\n")
-    Path("whole.csv").write_text("x,y\n1,1\n2,2\n8,9\n")
-    run("fit whole.csv -k 2 -q -m m.pm")
-    assert re.fullmatch(rf"powermeans: w.csv: .*{said}\n", run(command, code=failures.DATA).err)
 
 
 BANK = "Tag;Text;Betrag;Saldo\n" + "".join(

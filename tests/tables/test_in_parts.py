@@ -136,23 +136,6 @@ def test_a_tally_of_parts_is_that_of_all_rows(far):
     assert found[3].size == 0
 
 
-@pytest.mark.parametrize("how", ["", "--memory-limit 1GB"])
-@pytest.mark.parametrize(
-    ("options", "fault"),
-    [
-        ("--columns x", 'column "x" has inf in row 2 of bad.csv: correct it'),
-        ("--columns y --missing error", 'missing in "y", first in row 3 of bad.csv .*observed'),
-        ("--columns z --weights w", '"w" has -1 in row 2 of bad.csv, .*: weights are finite'),
-        ("--columns v --divergence poisson", '"v" has -4 in row 3 of bad.csv: Poisson'),
-    ],
-)
-def test_an_entry_that_no_fit_can_use_is_named_by_its_column_and_row(options, fault, how, run):
-    Path("good.csv").write_text("x,y,z,w,v\n7,5,2,1,1\n3,1,4,0,3\n1,2,9,1,2\n")
-    Path("bad.csv").write_text("x,y,z,w,v\n1,2,3,4,5\ninf,6,7,-1,3\n8,,9,2,-4\n")
-    refused = run(f"fit good.csv bad.csv {options} -k 2 {how}", code=failures.DATA)
-    assert re.match(rf"powermeans: good\.csv and 1 more: .*{fault}", refused.err)
-
-
 @pytest.mark.usefixtures("folder")
 def test_a_fit_goes_on_from_its_checkpoint_and_no_other_does(run):
     command = "fit rows.parquet -k 4 --columns a,b,c --scale none --checkpoint state -q"
@@ -198,7 +181,7 @@ def test_a_terminal_shows_the_phase_its_share_the_time_and_the_sweeps(monkeypatc
         shown.phase("improving, start 2 of 5", 1, 5)
         shown(SweepState(0, 1, -1.0, 5.0, 4.25, 0.5, 0.1, np.zeros((1, 1))))
         shown.phase("crossing solutions")
-        shown._callbacks[0]._shown.refresh()
+        shown.callbacks[0]._shown.refresh()
     text = re.sub(r"\x1b\[[^A-Za-z]*[A-Za-z]", "", terminal.getvalue())
     assert re.search(r"crossing solutions .*0:00:00 1 sweep, inertia 4\.25", text)
     assert terminal.getvalue().endswith("\x1b[2K")  # it leaves nothing behind

@@ -3,9 +3,8 @@
 from pathlib import Path
 
 import pytest
-from people import fresh, own
 from people.__main__ import clusters_in
-from people.planted import Planted
+from people.files import WRITERS, Planted, write_all
 from sklearn.metrics import adjusted_rand_score
 
 from powermeans_tables.command import failures
@@ -19,26 +18,10 @@ IN_DOUBT = {"employees.csv"}
 @pytest.fixture(scope="session")
 def planted(tmp_path_factory) -> dict[str, tuple[Path, Planted]]:
     folder = tmp_path_factory.mktemp("people")
-    everything = [*own.write_all(folder), *fresh.write_all(folder)]
-    return {one.name: (folder / one.name, one) for one in everything}
+    return {one.name: (folder / one.name, one) for one in write_all(folder)}
 
 
-NAMES = [
-    *("employees.csv", "survey.csv", "feedback.csv", "customers.xlsx", "teile.zip"),
-    *("events.jsonl", "flowers.txt", "products.csv", "visits.tsv.gz", "shops.csv", "genes.csv"),
-    *("konten.csv", "accounts.sqlite", "fleet.parquet", "tickets.csv", "hr_staff.xlsx"),
-    *("staff_survey.csv", "kundenumfrage.csv", "wellbeing_codes.csv", "shop_customers.csv"),
-    *("coffee_shops.csv", "products_owned.csv", "app_events.jsonl", "bank_export.zip"),
-    *("leaf_traits.txt", "colis.tsv.gz", "subscribers.parquet", "expression.csv"),
-    *("helpdesk_notes.csv", "floor_plan.csv"),
-]
-
-
-def test_every_file_is_tried(planted):
-    assert set(planted) == set(NAMES)
-
-
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", WRITERS)
 def test_a_file_alone_gives_its_groups_or_says_what_is_in_doubt(name, planted, run, tmp_path):
     path, right = planted[name]
     if not right.k:

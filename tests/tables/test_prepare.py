@@ -42,11 +42,6 @@ def kind_of(values, name="column", **options):
     return column.kind
 
 
-@pytest.mark.parametrize("kind", WORDS)
-def test_the_kind_of_a_column_is_told_by_its_cells(kind):
-    assert kind_of(WORDS[kind]) == kind
-
-
 @pytest.mark.parametrize(
     ("name", "values", "kind"),
     [
@@ -69,9 +64,10 @@ def test_the_kind_of_a_column_is_told_by_its_cells(kind):
         ("day", pd.date_range("2024-01-01", periods=N), "ignore"),
         ("lasting", [f"{value}:{value % 60:02d}" for value in RNG.integers(1, 59, N)], "number"),
         ("id", np.arange(N), "identifier"),
+        *(("column", cells, kind) for kind, cells in WORDS.items()),
     ],
 )
-def test_names_and_values_tell_identifiers_and_categories_from_measures(name, values, kind):
+def test_the_kind_of_a_column_is_told_by_its_cells_and_its_name(name, values, kind):
     assert kind_of(values, name) == kind
 
 

@@ -2,8 +2,15 @@
 
 import contextlib
 import datetime
+import gzip
 import json
+import os
+import re
+import signal
 import sqlite3
+import subprocess
+import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -11,11 +18,18 @@ import numpy as np
 import openpyxl
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyarrow import csv
 from tables.answers import clusters_in
 
 from powermeans import Prepare, open_table, read_frame
 from powermeans.errors import TableError
+from powermeans.scale import limits
+from powermeans_tables.reading import databases, sheets
+from powermeans_tables.reading.text_form import distinct
 
 ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
 FRAME = pd.DataFrame(ROWS, columns=["name", "size", "color"])
@@ -29,6 +43,13 @@ def as_workbook(path, above=(), sheets=("Sheet",)):
         for row in [*above, tuple(FRAME.columns), *ROWS] if name == sheets[0] else []:
             sheet.append(row)
     book.save(path)
+
+
+def book_of(rows):
+    book = openpyxl.Workbook()
+    for row in rows:
+        book.active.append(row)
+    return book
 
 
 def as_zip(path, *names):
@@ -184,10 +205,7 @@ SHEETS = {
 
 @pytest.mark.parametrize(("above", "names", "said"), SHEETS.values(), ids=SHEETS)
 def test_a_sheet_has_titles_dates_as_names_and_units(above, names, said, tmp_path):
-    book = openpyxl.Workbook()
-    for row in [*above, *([f"n{i}", 900.5 + i, 40 + i] for i in range(9))]:
-        book.active.append(row)
-    book.save(tmp_path / "a.xlsx")
+    book_of([*above, *([f"n{i}", 900.5 + i, 40 + i] for i in range(9))]).save(tmp_path / "a.xlsx")
     found = open_table(tmp_path / "a.xlsx")
     assert " ".join(found.names) == names
     assert ("; ".join(found.how_read), found.n_rows) == (said, 9)
@@ -237,45 +255,103 @@ def test_a_query_chooses_rows_of_a_database(run):
     assert "40 rows" in run("fit one.duckdb -k 2 -q").out
 
 
-def hostile():
-    """Files that are damaged, empty or strange, with what their error names."""
-    yield "nothing.xlsx", b"PK\x03\x04" + bytes(50), "archive"
-    yield "nul.csv", b"a,b\n1,\x00\n2,3\n", None
-    yield "broken.jsonl", b'{"a": 1}\n{"a": \n', "JSON"
-    yield "list.jsonl", b"[1, 2]\n", None
-    yield "deep.json", b'[{"a":' * 5000 + b"1" + b"}]" * 5000, "JSON"
-    yield "damaged.sqlite", b"SQLite format 3\0" + bytes(90), "quer"
-    yield "page.csv", b"<!DOCTYPE html><table></table>", "HTML"
+@pytest.fixture(scope="module")
+def small_databases(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("databases")
+    as_sqlite(folder / "small.sqlite", "sizes")
+    with contextlib.closing(sqlite3.connect(folder / "small.sqlite")) as opened:
+        opened.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
+        opened.execute("INSERT INTO texts VALUES ('two words')")
+        opened.commit()
+    duckdb = pytest.importorskip("duckdb")
+    duckdb.connect(str(folder / "small.duckdb")).execute("create table sizes as select 1 as size")
+    return folder
 
 
-@pytest.mark.parametrize(("name", "content", "said"), list(hostile()))
-def test_what_is_no_table_is_one_line_that_names_it(name, content, said, run):
-    Path(name).write_bytes(content)
-    ended = run(f"fit {name} -k 2 -q", code=3)
-    assert ended.err.count("\n") == 1
-    assert name in ended.err
-    assert said is None or said in ended.err
+COUNTS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT"
 
 
 @pytest.mark.parametrize(
-    ("cell", "row", "is_far"),
-    [("AAAA1", 1, True), ("XFD1048576", 41, True), ("B99999999", 41, True), ("XFD41", 41, False),
-     ("", 900_000_000, True)],
+    ("file", "query", "said"),
+    [
+        ("small.sqlite", f"{COUNTS} x FROM c", "more than the 200,000 cells that are read"),
+        ("small.sqlite", f"{COUNTS} NULL FROM c", "more than the 200,000 cells"),
+        ("small.sqlite", f"{COUNTS} hex(zeroblob(99999)) FROM c", "more than the 200,000 cells"),
+        ("small.sqlite", f"{COUNTS} a.x FROM c AS a, c AS b", "too many steps: add LIMIT"),
+        ("small.sqlite", f"{COUNTS} max(x) FROM c", "too many steps: add LIMIT"),
+        ("small.sqlite", "ATTACH 'made' AS other", "not authorized"),
+        ("small.sqlite", "VACUUM INTO 'made'", "authorization denied: pass one SELECT"),
+        ("small.sqlite", "PRAGMA user_version = 3", "not authorized"),
+        ("small.sqlite", "CREATE TEMP TABLE made (x)", "not authorized"),
+        ("small.sqlite", "SELECT load_extension('made')", "not authorized"),
+        ("small.duckdb", "SELECT range FROM range(1000000000000)", r"more than the \d+,\d+ cells"),
+        ("small.duckdb", "SELECT 1; COPY sizes TO 'made'", "pass one SELECT"),
+        ("small.duckdb", "ATTACH 'made'", "pass one SELECT"),
+        ("small.duckdb", "COPY sizes TO 'made'", "pass one SELECT"),
+        ("small.duckdb", "EXPORT DATABASE 'made'", "pass one SELECT"),
+        ("small.duckdb", "INSTALL httpfs", "pass one SELECT"),
+        ("small.duckdb", "SET memory_limit = '99GB'", "pass one SELECT"),
+        ("small.duckdb", "SELECT * FROM read_csv('made')", "disabled by configuration"),
+    ],
+)
+def test_a_query_reads_its_database_and_nothing_without_end(
+    file, query, said, small_databases, monkeypatch
+):
+    monkeypatch.chdir(small_databases)
+    monkeypatch.setattr(databases, "_MOST_CELLS", 200_000)
+    monkeypatch.setattr(databases, "_MOST_STEPS", 10**7)
+    before = sorted(Path().iterdir())
+    with pytest.raises(TableError, match=said):
+        read_frame(file, query=query)
+    assert sorted(Path().iterdir()) == before
+
+
+def test_rows_that_come_in_parts_are_those_of_one(small_databases):
+    numbers = f"{COUNTS} CASE WHEN x % 70000 THEN x ELSE 'many' END AS y, x / 2.0 AS z FROM c"
+    found = read_frame(small_databases / "small.sqlite", query=f"{numbers} LIMIT 100000")
+    assert found["y"].to_pylist()[69_998:70_001] == ["69999", "many", "70001"]
+    assert found["z"].to_pylist()[-1] == 50_000.0
+    query = "SELECT NULL AS x UNION ALL SELECT 1 UNION ALL SELECT 2.5"
+    assert read_frame(small_databases / "small.sqlite", query=query)["x"].to_pylist() == [
+        *(None, 1.0, 2.5)
+    ]
+    query = "SELECT * FROM texts WHERE texts MATCH 'two'"
+    assert read_frame(small_databases / "small.sqlite", query=query)["text"].to_pylist() == [
+        "two words"
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("file", ["small.sqlite", "small.duckdb"])
+def test_control_c_stops_a_query(file, small_databases):
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        read_frame(small_databases / file, query=f"{COUNTS} max(x) FROM c")
+    timer.join()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [('r="C41"', 'r ="XFD1048576"', "far from"), ('r="C41"', 'r="ZZ999999"', "far from"),
+     ('r="C41"', 'r="B99999999"', "far from"), ('r="C41"', 'r="AAAA1"', ""),
+     ('<row r="41"', '<row r="900000000"', ""),
+     ("</sheetData>", '<row r="42">' + "<c/>" * 3 * 10**7 + "</row></sheetData>", "GB or 1 s")],
+    ids=range(6),
 )  # fmt: skip
-def test_a_cell_beyond_all_sheets_is_refused_before_the_sheet_is_read(cell, row, is_far, tmp_path):
+def test_a_workbook_that_grows_beyond_memory_is_refused_and_ends_nothing_else(
+    before, after, said, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(sheets, "_SECONDS", 1)
     as_workbook(tmp_path / "a.xlsx")
     with (
         zipfile.ZipFile(tmp_path / "a.xlsx") as given,
-        zipfile.ZipFile(tmp_path / "b.xlsx", "w") as made,
+        zipfile.ZipFile(tmp_path / "b.xlsx", "w", zipfile.ZIP_DEFLATED) as made,
     ):
         for name in given.namelist():
-            content = given.read(name).replace(b'r="C41"', f'r="{cell}"'.encode())
-            made.writestr(name, content.replace(b'<row r="41"', f'<row r="{row}"'.encode()))
-    if not is_far:
+            made.writestr(name, given.read(name).replace(before.encode(), after.encode()))
+    with pytest.raises(TableError, match=said) if said else contextlib.nullcontext():
         assert read_frame(tmp_path / "b.xlsx").num_rows == 40
-        return
-    with pytest.raises(TableError, match="far from all others: delete it"):
-        read_frame(tmp_path / "b.xlsx")
 
 
 def test_archives_that_hold_too_much_or_too_many(tmp_path):
@@ -316,10 +392,8 @@ def test_the_mark_that_excel_needs_before_utf_8_is_written_again(run):
 
 def test_dates_of_a_workbook_are_written_as_dates(run):
     days = [datetime.date(2024, 1, 1 + i) for i in range(20)]
-    book = openpyxl.Workbook()
-    for row in [("day", "x"), *((day, i % 2 * 50 + i % 3) for i, day in enumerate(days))]:
-        book.active.append(row)
-    book.save("in.xlsx")
+    rows = ((day, i % 2 * 50 + i % 3) for i, day in enumerate(days))
+    book_of([("day", "x"), *rows]).save("in.xlsx")
     run("fit in.xlsx -k 2 -q -o out.xlsx")
     _, *cells = next(openpyxl.load_workbook("out.xlsx").active.iter_cols())
     assert [cell.value.date() for cell in cells] == days
@@ -372,9 +446,8 @@ def test_a_source_in_a_column_of_numbers_is_left_out(tmp_path):
 
 
 def test_cells_of_one_column_in_two_currencies_are_in_doubt(tmp_path):
-    book = openpyxl.Workbook()
+    book = book_of([900.5 + i, 40 + i] for i in range(40))
     for i in range(40):
-        book.active.append([900.5 + i, 40 + i])
         book.active.cell(i + 1, 1).number_format = "$#,##0" if i % 2 else "€#,##0"
         book.active.cell(i + 1, 2).number_format = '#,##0 "€"' if i % 2 else "[$€-407]#,##0"
     book.save(tmp_path / "a.xlsx")
@@ -441,3 +514,47 @@ def test_a_text_in_json_may_contain_ends_of_lines_other_than_those_of_rows(tmp_p
     lines = [json.dumps({"note": text, "x": 1}, ensure_ascii=False) for text in texts]
     (tmp_path / "a.jsonl").write_text("\r\n".join(lines), encoding="utf-8")
     assert read_frame(tmp_path / "a.jsonl")["note"].to_pylist() == texts
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [("a.csv.gz", gzip.compress(bytes(10**6)) * 1001, "unpacks from"),
+     ("a.csv", b"1," * 2**25, "a line or an array of more than 16,777,216 bytes"),
+     ("a.jsonl", b'{"a": "%b"}\n' % bytes(2**25), "a line or an array of more than 16,777,216"),
+     ("a.json", b"[{" + bytes(10**8), "a line or an array of more than 100,000,000"),
+     ("a.jsonl", b"".join(b'{"k%d": 1}\n' % n for n in range(5000)), "5,000 names in 5,000 rows")],
+    ids=range(5),
+)  # fmt: skip
+def test_what_grows_beyond_memory_is_refused(name, content, said, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=f"^{re.escape(str(tmp_path / name))} .*{said}"):
+        read_frame(tmp_path / name)
+
+
+def test_streams_of_no_end_and_arrays_of_zeros_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "_OF_A_STREAM", 10**6)
+    os.mkfifo(tmp_path / "pipe")
+    feeder = subprocess.Popen(["sh", "-c", f"yes 1,2 > {tmp_path / 'pipe'}"], stderr=-3)
+    with pytest.raises(TableError, match="gives more than 1,000,000 bytes: save it as a file"):
+        read_frame(tmp_path / "pipe")
+    feeder.wait(60)
+    with pytest.raises(TableError, match="is a device"):
+        read_frame("/dev/zero")
+    np.savez_compressed(tmp_path / "a.npz", a=np.zeros((13 * 10**7, 1)))
+    with pytest.raises(TableError, match="unpacks from"):
+        read_frame(tmp_path / "a.npz")
+
+
+@given(st.lists(st.sampled_from(["", " ", "a", "a ", "a.2", "a.3", "a.3.3", "c1"]), max_size=7))
+def test_columns_have_names_of_their_own_whatever_they_are_called(names) -> None:
+    found = distinct(names)
+    assert len(found) == len(set(found)) == len(names)
+    assert all(one.startswith(name.strip() or "c") for one, name in zip(found, names, strict=True))
+
+
+def test_columns_of_one_name_are_read_alike_in_every_format(tmp_path) -> None:
+    table = pa.table([[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]], names=["a", "a.3", "a"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    csv.write_csv(table, tmp_path / "t.csv")
+    for file in ("t.parquet", "t.csv"):
+        assert read_frame(tmp_path / file).column_names == ["a", "a.3", "a.3.3"]

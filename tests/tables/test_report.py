@@ -17,10 +17,12 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.cluster import KMeans as SklearnKMeans
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
 from powermeans import PowerKMeans, Prepare, open_table
+from powermeans.errors import ArgumentError
 from powermeans.methods import KernelPowerKMeans, SpectralClustering, SphericalMixture
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.report.report import write_page
@@ -325,6 +327,32 @@ def test_a_weight_of_three_says_what_three_copies_say(report_of):
     page = report_of(model, points, sample_weight=np.where(model.labels_ == 1, 0.0, 1.0))
     assert "rows, which weigh nothing" in page.card(1)
     assert "nan" not in page.words["means"]
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        (lambda table: table[["a"]], 'X has no "b": pass'),
+        (lambda table: table.assign(c=1.0), "X has other columns than the model"),
+        (lambda table: table.assign(a="\x1b["), r"X has the text '\\x1b\[' in column 'a'"),
+        (lambda table: table.assign(a=[[1, 2]] * 9), r"X has the list \[1, 2\] in column 'a'"),
+        (lambda table: table.assign(a=pd.Timestamp("2024-01-01")), "dates.* in column 'a'"),
+    ],
+)
+def test_a_wrong_frame_is_named_whoever_sees_it_first(change, named, tmp_path) -> None:
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(9, 2)), columns=["a", "b"])
+    for model in (make_pipeline(StandardScaler(), PowerKMeans(2)), PowerKMeans(2)):
+        with pytest.raises(ArgumentError, match=named):
+            powermeans.report(model.fit(table), change(table), tmp_path / "page.html")
+
+
+def test_a_pipeline_that_prepares_a_table_has_a_report_of_one_row_too(tmp_path) -> None:
+    words = ["x", "y", "z"] * 3
+    table = pd.DataFrame({"a": np.random.default_rng(0).normal(size=9), "b": words})
+    model = make_pipeline(Prepare(), PowerKMeans(2, random_state=0)).fit(table)
+    for rows in (table, table[:1]):
+        page = powermeans.report(model, rows, tmp_path / "page.html").read_text("utf-8")
+        assert "<td>b" in page or ">b<" in page
 
 
 def test_what_does_not_go_with_the_points_is_refused_and_no_file_is_left(tmp_path):

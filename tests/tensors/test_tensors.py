@@ -19,11 +19,11 @@ from powermeans.methods import (
     SpectralClustering,
     moment_estimates,
 )
-from powermeans.points.bregman import BregmanRows
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.cosine import CosineRows
+from powermeans.points.bregman import BregmanPoints
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.cosine import CosinePoints
 from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.reference import ReferenceRows
+from powermeans.points.reference import ReferencePoints
 
 torch = pytest.importorskip(
     "torch", reason='PyTorch is not installed: pip install "powermeans[gpu]", or make test-gpu'
@@ -31,11 +31,9 @@ torch = pytest.importorskip(
 torch.set_num_threads(1)  # what is multiplied here is too little to be divided
 
 from powermeans.system.containers import like_given  # noqa: E402
-from powermeans.tensors import formulas, memory  # noqa: E402
+from powermeans.tensors import formulas, memory, opening  # noqa: E402
 from powermeans.tensors.containers import as_held_by  # noqa: E402
-from powermeans.tensors.divergences import TorchBregmanRows, TorchCosineRows, open_tensor  # noqa: E402
-from powermeans.tensors.opening import admit_tensor  # noqa: E402
-from powermeans.tensors.rows import TorchRows  # noqa: E402
+from powermeans.tensors.rows import TorchPoints  # noqa: E402
 
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 RULES = [Hard(), Power(-1.0), Power(-30.0), Harmonic(3.5)]
@@ -75,8 +73,8 @@ def all_bytes(rows, centers):
 @pytest.mark.parametrize("n_features", [3, 40])
 def test_sweeps_are_those_of_the_reference(n_features, rule):
     points, weights, centers = clusters(150, n_features, 4, shift=5.0)
-    rows = TorchRows(tensor(points), weights)
-    assert_swept_alike(rows, ReferenceRows(points, weights), centers, 3e-5, [rule])
+    rows = TorchPoints(tensor(points), weights)
+    assert_swept_alike(rows, ReferencePoints(points, weights), centers, 3e-5, [rule])
     with pytest.raises(TypeError, match="cannot sweep with the rule Gaussian"):
         rows.sweep(centers, Gaussian(0.7))
 
@@ -87,11 +85,11 @@ def test_16_bit_points_are_swept_as_exactly_as_float32_that_holds_them(dtype):
     halves = tensor(points, dtype)
     held = halves.float().cpu().numpy()
     assert np.max(np.sum(held**2, axis=1)) > 65504  # which float16 lacks
-    rows = TorchRows(halves, weights)
+    rows = TorchPoints(halves, weights)
     assert rows.dtype == np.float32
-    assert_swept_alike(rows, ReferenceRows(held, weights), centers, 1e-5)
+    assert_swept_alike(rows, ReferencePoints(held, weights), centers, 1e-5)
     labels, inertia = rows.assign(centers)
-    expected, expected_inertia = ReferenceRows(held, weights).assign(centers)
+    expected, expected_inertia = ReferencePoints(held, weights).assign(centers)
     np.testing.assert_array_equal(labels, expected)
     assert inertia == pytest.approx(expected_inertia, rel=1e-6)
 
@@ -101,19 +99,22 @@ def test_tight_clusters_survive_cancellation():
     means = 100 * rng.normal(size=(5, 60))
     labels = rng.integers(0, 5, 200)
     points = (means[labels] + 1e-3 * rng.normal(size=(200, 60))).astype(np.float32)
-    found, inertia = TorchRows(tensor(points)).assign(means)
+    found, inertia = TorchPoints(tensor(points)).assign(means)
     np.testing.assert_array_equal(found, labels)
-    assert inertia == pytest.approx(ReferenceRows(points).assign(means)[1], rel=1e-3)
-    rows = TorchRows(tensor(points))
-    assert_swept_alike(rows, ReferenceRows(points), means, 2e-3, [Power(-3.0)])
+    assert inertia == pytest.approx(ReferencePoints(points).assign(means)[1], rel=1e-3)
+    rows = TorchPoints(tensor(points))
+    assert_swept_alike(rows, ReferencePoints(points), means, 2e-3, [Power(-3.0)])
     points = np.array([[1.7e19, 0.0], [1.6e19, 1e17]], dtype=np.float32)
-    found = TorchRows(tensor(points)).sq_distances(points.astype(float))
-    np.testing.assert_allclose(found, ReferenceRows(points).sq_distances(points), rtol=1e-5)
+    found = TorchPoints(tensor(points)).sq_distances(points.astype(float))
+    np.testing.assert_allclose(found, ReferencePoints(points).sq_distances(points), rtol=1e-5)
 
 
 def test_angles_are_swept_as_by_the_compiled_core():
     points, weights, centers = clusters(150, 12, 4)
-    rows, expected = TorchCosineRows(tensor(points), weights), CosineRows(points, weights)
+    rows, expected = (
+        opening.TorchCosinePoints(tensor(points), weights),
+        CosinePoints(points, weights),
+    )
     assert_swept_alike(rows, expected, centers, 2e-5)
     moved = rows.sweep(centers, Power(-3.0)).centers(centers)
     np.testing.assert_allclose(np.linalg.norm(moved, axis=1), 1.0, rtol=1e-12)
@@ -124,9 +125,9 @@ def test_angles_are_swept_as_by_the_compiled_core():
 @pytest.mark.parametrize("n_features", [2, 30])
 def test_critical_power_is_that_of_the_compiled_core(n_features):
     points, weights, _ = clusters(800, n_features, 3, shift=4.0)
-    found = TorchRows(tensor(points), weights).critical_power()
-    assert found == pytest.approx(EuclideanRows(points, weights).critical_power(), rel=1e-4)
-    assert TorchRows(tensor(np.ones((5, n_features)))).critical_power() == 0.5
+    found = TorchPoints(tensor(points), weights).critical_power()
+    assert found == pytest.approx(EuclideanPoints(points, weights).critical_power(), rel=1e-4)
+    assert TorchPoints(tensor(np.ones((5, n_features)))).critical_power() == 0.5
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
@@ -136,8 +137,8 @@ def test_divergences_are_swept_as_by_the_compiled_core(name):
     weights = np.random.default_rng(0).uniform(0, 2, 120)
     centers = np.array([points[start::5].mean(axis=0) for start in range(5)])
     divergence = case.divergence(20)
-    rows = TorchBregmanRows(tensor(points, torch.float64), weights, divergence=divergence)
-    expected = BregmanRows(points, weights, divergence=divergence)
+    rows = opening.TorchBregmanPoints(tensor(points, torch.float64), weights, divergence=divergence)
+    expected = BregmanPoints(points, weights, divergence=divergence)
     assert_swept_alike(rows, expected, centers, 1e-7)
     assert rows.assign(centers)[1] == pytest.approx(expected.assign(centers)[1], rel=1e-9)
     assert rows.critical_power() == pytest.approx(expected.critical_power(), rel=1e-5)
@@ -150,8 +151,8 @@ def test_divergences_of_tight_clusters_keep_their_digits_in_float32(divergence, 
     means, labels = rng.uniform(1, 100, size=(5, 20)), rng.integers(5, size=80)
     points = (means[labels] * (1 + spread * rng.normal(size=(80, 20)))).astype(np.float32)
     centers = np.array([points[labels == j].mean(axis=0, dtype=float) for j in range(5)])
-    rows = TorchBregmanRows(tensor(points), divergence=divergence)
-    expected = BregmanRows(points.astype(float), divergence=divergence)
+    rows = opening.TorchBregmanPoints(tensor(points), divergence=divergence)
+    expected = BregmanPoints(points.astype(float), divergence=divergence)
     found, inertia = rows.assign(centers)
     np.testing.assert_array_equal(found, labels)
     assert inertia == pytest.approx(expected.assign(centers)[1], rel=1e-5)
@@ -171,8 +172,8 @@ def test_divergences_of_tight_clusters_keep_their_digits_in_float32(divergence, 
 def test_points_at_the_ends_of_their_dtype_are_swept_like_their_multiples(n_features, unit, dtype):
     points, weights, centers = clusters(60, n_features, 3)
     points = np.round(8 * points.astype(np.float64)) / 8  # subnormal numbers have few digits
-    rows = TorchRows(tensor(points * unit, dtype), weights)
-    expected = ReferenceRows(points, weights)
+    rows = TorchPoints(tensor(points * unit, dtype), weights)
+    expected = ReferencePoints(points, weights)
     for rule in (Hard(), Power(-3.0)):
         sums, wanted = rows.sweep(unit * centers, rule), expected.sweep(centers, rule)
         np.testing.assert_allclose(sums.centers(centers) / unit, wanted.centers(centers), rtol=1e-4)
@@ -180,10 +181,10 @@ def test_points_at_the_ends_of_their_dtype_are_swept_like_their_multiples(n_feat
 
 def test_blocks_shrink_where_memory_is_short_and_add_up_to_the_same(monkeypatch):
     points, weights, centers = clusters(700, 20, 5)
-    expected = TorchRows(tensor(points), weights).sweep(centers, Power(-3.0))
+    expected = TorchPoints(tensor(points), weights).sweep(centers, Power(-3.0))
     monkeypatch.setattr(memory, "free_bytes", lambda device: 20 * 8 * 6 * 128)
     with pytest.warns(RuntimeWarning, match="works on 128 points at once instead of 700"):
-        rows = TorchRows(tensor(points), weights)
+        rows = TorchPoints(tensor(points), weights)
     assert_same_sums(rows.sweep(centers, Power(-3.0)), expected, 1e-6)
     monkeypatch.setattr(memory, "free_bytes", lambda device: 8 * 2**20)
     with pytest.warns(RuntimeWarning, match=r"8 MiB are free on cpu: .* 256 points at once"):
@@ -198,23 +199,23 @@ def test_a_device_without_memory_left_is_told_as_an_error_of_python(monkeypatch)
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 52 GiB")
 
     points, _, centers = clusters(20, 3, 2)
-    rows = TorchRows(tensor(points))
+    rows = TorchPoints(tensor(points))
     monkeypatch.setattr(formulas, "distances", lacking)
     for work in (lambda: rows.sweep(centers, Hard()), lambda: rows.assign(centers)):
         with pytest.raises(MemoryError, match=r"allocate 52 GiB. Free memory on the device"):
             work()
-    monkeypatch.setattr(TorchRows, "_look_at_columns", lacking)
+    monkeypatch.setattr(TorchPoints, "_look_at_columns", lacking)
     with pytest.raises(MemoryError, match="allocate 52 GiB"):
-        open_tensor(tensor(points), None, divergence=Cosine())
+        opening.open_tensor(tensor(points), None, divergence=Cosine())
 
 
 def test_another_run_autocasting_and_a_default_device_change_no_bit():
     points, weights, centers = clusters(60, 20, 4)
 
     def everything():
-        rows = TorchRows(tensor(points), weights)
+        rows = TorchPoints(tensor(points), weights)
         formed = np.array([rows.critical_power(), *rows.mean()])
-        of_divergence = TorchBregmanRows(tensor(np.abs(points) + 1), divergence=Poisson())
+        of_divergence = opening.TorchBregmanPoints(tensor(np.abs(points) + 1), divergence=Poisson())
         swept = of_divergence.sweep(np.abs(centers) + 1, Power(-1.0)).points
         return all_bytes(rows, centers) + formed.tobytes() + swept.tobytes()
 
@@ -463,7 +464,7 @@ def test_what_a_device_without_float64_holds() -> None:
     points = torch.as_tensor(POINTS)
     weights = torch.ones(len(POINTS)).as_subclass(OnMps)
     needs = Needs(name="fit", fit=FitNeeds(init=points[:3].as_subclass(OnMps)))
-    admitted = admit_tensor(points, weights, needs)
+    admitted = opening.admit_tensor(points, weights, needs)
     np.testing.assert_array_equal(admitted.weights, np.ones(len(POINTS)))
     wide, labels = torch.ones(3, dtype=torch.float64), torch.ones(3, dtype=torch.int64)
     assert as_held_by("mps", wide).dtype == torch.float32

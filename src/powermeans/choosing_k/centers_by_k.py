@@ -11,14 +11,13 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from operator import attrgetter
 
 import numpy as np
 
-from powermeans.engine.anneal import Callback, Stage, anneal
-from powermeans.engine.fit import Fit
-from powermeans.engine.history import History, SweepState
+from powermeans.engine.anneal import Stage, anneal
+from powermeans.engine.fit import Callback, Fit, Listener
+from powermeans.engine.history import History
 from powermeans.engine.search.effort import EFFORTS, Effort
 from powermeans.engine.search.moves import PASSES_OF_SINGLE_MOVES, crossings
 from powermeans.engine.search.over_k import Steps
@@ -31,8 +30,9 @@ from powermeans.engine.updates import RelocateEmpty
 from powermeans.mathematics.schedules import Fixed
 from powermeans.optimality.line import Line, line_through
 from powermeans.points.along_axes import along_axes
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.protocol import Rows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.protocol import Points
+from powermeans.system.attributes import cached_property
 from powermeans.types import FloatArray
 
 _MAX_ITER = 300
@@ -61,7 +61,7 @@ EFFORTS_FOR_EACH_K = {
 }
 
 FindCenters = Callable[
-    [Rows, Sequence[int], EffortForEachK, np.random.RandomState, Callback | None],
+    [Points, Sequence[int], EffortForEachK, np.random.RandomState, Callback | None],
     Iterator[dict[int, Solution]],
 ]
 
@@ -69,7 +69,7 @@ Lifted = Callable[[dict[int, Solution]], dict[int, Solution]]
 
 
 def centers_by_k(
-    rows: Rows,
+    rows: Points,
     sizes: Sequence[int],
     effort: EffortForEachK,
     rng: np.random.RandomState,
@@ -87,7 +87,7 @@ def centers_by_k(
             for k, centers in zip(sizes, best, strict=True)
         }
         return
-    whole = _Path(rows, effort, rng, callback, sizes[-1])
+    whole = _Path(rows, effort, Fit(rng, Listener(callback)), sizes[-1])
     path, lifted = whole.along_axes(sizes)
     found: dict[int, Solution] = {}
     for found in path.upward(sizes):
@@ -97,44 +97,35 @@ def centers_by_k(
     yield whole.never_rising({size: whole.settled(found[size]) for size in sizes})
 
 
-def _line_of(rows: Rows) -> Line | None:
+def _line_of(rows: Points) -> Line | None:
     """Return the line on which all rows of positive weight lie, if they do."""
-    if type(rows) is not EuclideanRows:
+    if type(rows) is not EuclideanPoints:
         return None
     every = np.arange(rows.n_points)
     return line_through(rows.sample(every), rows.sample_weight(every))
 
 
-def settled_on(rows: Rows, centers: FloatArray, callback: Callback | None) -> FloatArray:
+def settled_on(rows: Points, centers: FloatArray, callback: Callback | None) -> FloatArray:
     """Return centers after a few sweeps of Lloyd's, which start near where they end."""
     lloyd = Stage(Fixed(-math.inf), _settled(rows), 10, RelocateEmpty())
-    return anneal(rows, centers, [lloyd], History(), callback)[-1].centers
+    return anneal(rows, centers, [lloyd], Fit(listener=Listener(callback))).centers
 
 
-def _settled(rows: Rows) -> CentersSettled:
+def _settled(rows: Points) -> CentersSettled:
     return CentersSettled(tolerance_by_weight(rows, _TOLERANCE))
 
 
 class _Path:
     """Step from one k to another, with the same rows, search and random numbers."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        effort: EffortForEachK,
-        rng: np.random.RandomState,
-        callback: Callback | None,
-        largest: int = 1,
-    ) -> None:
+    def __init__(self, rows: Points, effort: EffortForEachK, fit: Fit, largest: int = 1) -> None:
         self.largest = largest
-        self.rows, self.effort, self.rng, self.callback = rows, effort, rng, callback
+        self.rows, self.effort, self.fit, self.rng = rows, effort, fit, fit.rng
         # Rows in parts are too many to sort.
-        self.order = order_by_place(rows, rng)[0] if rows.parts is None else None
+        self.order = order_by_place(rows, fit.rng)[0] if rows.parts is None else None
         self.lloyd = Stage(Fixed(-math.inf), _settled(rows), _MAX_ITER, RelocateEmpty())
         least_gain = effort.search.least_gain
-        self.search = Search(
-            rows, [self.lloyd], Fit(rng), History(), callback, least_gain=least_gain
-        )
+        self.search = Search(rows, [self.lloyd], fit, least_gain=least_gain)
         self.steps = Steps(self.search, self.order)
         self.n_improved = effort.n_improved if self.search.moves else effort.n_breathing
 
@@ -155,10 +146,8 @@ class _Path:
                     known[k] = one, self.search.measured(seen.lifted(one.centers))
             return {k: known[k][1] for k in found}
 
-        def heard(state: SweepState) -> object:
-            return None if self.callback is None else self.callback(state.widened(seen.lifted))
-
-        return _Path(seen.rows, self.effort, self.rng, heard, self.largest), lifted
+        there = replace(self.fit, as_searched=seen.lifted, history=History())
+        return _Path(seen.rows, self.effort, there, self.largest), lifted
 
     def upward(self, sizes: Sequence[int]) -> Iterator[dict[int, Solution]]:
         """Grow from the mean to the largest size, and yield the solutions so far."""
@@ -241,6 +230,6 @@ class _Path:
         centers = solution.centers
         if self.n_improved and self.search.moves is not None:
             centers = self.search.moves.move_points(centers, PASSES_OF_SINGLE_MOVES).centers
-        ends = anneal(self.rows, centers, [self.lloyd], History(), self.callback)
-        settled = self.search.measured(ends[-1].centers)
+        fit = replace(self.fit, history=History())
+        settled = self.search.measured(anneal(self.rows, centers, [self.lloyd], fit).centers)
         return settled if settled.inertia <= solution.inertia else solution

@@ -14,7 +14,6 @@ from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k,
 from powermeans.choosing_k.counted import MOST_ROWS, CountedPoints
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
-    FROM_INERTIAS,
     Evaluation,
     Question,
     Study,
@@ -22,13 +21,12 @@ from powermeans.choosing_k.evaluate import (
 )
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.choosing_k.stability import mean_jaccards
-from powermeans.engine.anneal import Callback
-from powermeans.engine.fit import Listener
+from powermeans.engine.fit import Callback, Listener
 from powermeans.engine.history import SweepState
 from powermeans.engine.search.state import Solution
 from powermeans.errors import ArgumentError
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # Of more rows a sample is asked. What it says of 100 000 rows is what they say, 10 times as fast.
@@ -249,7 +247,7 @@ class ListenerUntil(Listener):
 
 
 def _search(
-    rows: Rows,
+    rows: Points,
     question: Question,
     rng: np.random.RandomState,
     callback: Callback | None,
@@ -283,9 +281,9 @@ def _evaluate(
         listener.phase(words, number - 1, len(names))
         was_stopped = was_stopped or listener.is_late()
         try:
-            if was_stopped and name not in FROM_INERTIAS:
+            if was_stopped and CRITERIA[name].looks_at_points:
                 raise _Stopped
-            evaluations[name] = CRITERIA[name](study)
+            evaluations[name] = CRITERIA[name].evaluate(study)
         except listener.ends_on:
             was_stopped = True
             evaluations[name] = Evaluation(np.full(len(study.sizes), math.nan), None)
@@ -338,7 +336,7 @@ def _with_what_is_missing(
     missing = [
         name.replace("_", " ")
         for name, evaluation in evaluations.items()
-        if name not in FROM_INERTIAS and np.isnan(evaluation.values).all()
+        if CRITERIA[name].looks_at_points and np.isnan(evaluation.values).all()
     ]
     lacks = [f"it tried {n_tried or 'none'} of {n_sizes} values of k"] * (n_tried < n_sizes)
     lacks += [f"{'and' if lacks else 'it'} did not evaluate {', '.join(missing)}"] * bool(missing)

@@ -7,22 +7,21 @@ from typing import Any, Self
 
 import numpy as np
 
-from powermeans.engine.anneal import Callback
+from powermeans.engine.fit import Callback
 from powermeans.engine.search.state import Solution
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.seeds.samples import distinct_places
 from powermeans.errors import ArgumentError
 from powermeans.points.checks.points import exponent_to_square
+from powermeans.points.given import Given
 from powermeans.points.needs import Needs
 from powermeans.points.opening import (
-    InMemory,
-    InUsedColumns,
     open_points,
     open_rows,
     rows_for,
     wide_if_far,
 )
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.points.used_columns import UsedColumns
 from powermeans.system.containers import refuse_tensor_elsewhere, to_array
 from powermeans.types import FloatArray
@@ -39,7 +38,7 @@ class CountedPoints:
     to more than float64 counts.
     """
 
-    rows: Rows
+    rows: Points
     n_weighing: int  # points with a weight; all points where they are in parts
     unit: float
     columns: UsedColumns | None = None  # None for all
@@ -53,35 +52,34 @@ class CountedPoints:
                 "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
             )
         opened = open_points(to_array(X), sample_weight, needs)
-        if isinstance(opened, InMemory):
-            return cls._in_memory(opened, needs)
+        if opened.parts is None:
+            return cls._in_memory(opened.given, needs)
         return cls._in_parts(opened, needs)
 
     @classmethod
-    def _in_memory(cls, opened: InMemory, needs: Needs) -> Self:
-        points = wide_if_far(opened.points, opened.largest)
-        columns = opened.columns if isinstance(opened, InUsedColumns) else None
-        measure = needs.measure
-        if columns is not None:
+    def _in_memory(cls, given: Given, needs: Needs) -> Self:
+        points, measure = wide_if_far(given.array, given.largest), needs.measure
+        if (columns := given.used_columns) is not None:
             measure = replace(measure, n_columns=columns.n_columns)
-        weights = np.ones(points.shape[0]) if opened.weights is None else opened.weights
+        weights = np.ones(points.shape[0]) if given.weights is None else given.weights
         n_weighing = int(np.count_nonzero(weights))
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
-        rows = rows_for(measure, points, None if opened.weights is None else weights * unit)
+        rows = rows_for(measure, points, None if given.weights is None else weights * unit)
         _check_distinct_in_memory(rows, needs.fit.n_points)
         return cls(rows, n_weighing, unit, columns)
 
     @classmethod
     def _in_parts(cls, opened: Any, needs: Needs) -> Self:
-        if exponent_to_square(opened.largest, opened.dtype):
+        given = opened.given
+        if exponent_to_square(given.largest, given.dtype):
             raise ValueError(
-                f"X contains {opened.largest:g}, whose square is out of range for {opened.dtype}: "
+                f"X contains {given.largest:g}, whose square is out of range for {given.dtype}: "
                 'pass open_data(..., scale="standard") or dtype="float64"'
             )
-        rows, unit = opened.rows, 1.0
+        rows, unit = opened, 1.0
         if rows.total_weight != rows.n_points:
             unit = _unit_of_counts(rows.total_weight, sum(rows.each(_count_weighing)))
-            rows = rows if unit == 1 else opened.weighing(unit).rows
+            rows = rows if unit == 1 else opened.weighing(unit)
         places = distinct_places(rows, needs.fit.n_points, np.random.RandomState(0))
         _check_distinct(places, needs.fit.n_points)
         return cls(rows, rows.n_points, unit)
@@ -129,7 +127,7 @@ class CountedPoints:
         return lambda state: callback(state.widened(columns.all_of))
 
 
-def _check_distinct_in_memory(rows: Rows, n_needed: int) -> None:
+def _check_distinct_in_memory(rows: Points, n_needed: int) -> None:
     if rows.n_points > MOST_ROWS:  # some are enough where they differ enough
         some = np.arange(0, rows.n_points, rows.n_points // MOST_ROWS)
         places = rows.take(some[rows.sample_weight(some) > 0])
@@ -150,7 +148,7 @@ def _check_distinct(places: np.ndarray, n_needed: int) -> None:
         )
 
 
-def _count_weighing(rows: Rows, number: int) -> int:
+def _count_weighing(rows: Points, number: int) -> int:
     return int(np.count_nonzero(rows.sample_weight(np.arange(rows.n_points))))
 
 

@@ -12,9 +12,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from powermeans.engine.fit import random_numbers
+from powermeans.points.needs import Measure, Needs
+from powermeans.points.opening import open_points
+from powermeans.system.containers import refuse_tensor_elsewhere, to_array
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -71,7 +74,7 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
     model : estimator or pipeline
         Fitted, with `labels_` or `predict`. It is not changed. In a pipeline, only the last step is
         fitted again.
-    X : {array-like, sparse matrix} of shape (n_samples, n_features)
+    X : {array-like, sparse matrix} of shape (n_samples, n_features) or path
         The points, or what a pipeline takes.
     n_samples : int, default=50
         The number of samples.
@@ -110,14 +113,23 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
         for _, step in model.steps[:-1]:
             X = step.transform(X)
         model = model.steps[-1][1]
-    finite = "allow-nan" if getattr(model, "missing", None) == "observed" else True
-    points = check_array(X, accept_sparse="csr", ensure_all_finite=finite)
-    labels = np.asarray(model.predict(points) if hasattr(model, "predict") else model.labels_)
-    rng = check_random_state(random_state)
+    refuse_tensor_elsewhere(X)
+    points = open_points(to_array(X), None, _needs(model)).given.array
+    labels = np.asarray(to_array(model.predict(X) if hasattr(model, "predict") else model.labels_))
+    labels = labels[labels >= 0]  # not those of rows without a point
+    rng = random_numbers(random_state)
     jaccard = mean_jaccards(
         labels, lambda drawn: _labels_again(model, points[drawn], rng), n_samples, rng
     )
     return Stability(jaccard, n_samples)
+
+
+def _needs(model: Any) -> Needs:
+    """Return what is asked of the points of a fitted model, whoever wrote it."""
+    of_model = getattr(model, "_fitted_needs", None)
+    measure = Measure(has_missing=getattr(model, "missing", None) == "observed")
+    needs = Needs(name="stability", measure=measure) if of_model is None else of_model()
+    return needs.refusing(parts="stability draws samples of all rows")
 
 
 def mean_jaccards(
@@ -153,15 +165,13 @@ def jaccards(labels: Any, others: Any, n_clusters: int) -> FloatArray:
 
 def _labels_again(model: Any, points: Any, rng: np.random.RandomState) -> Any:
     """Return labels of points by the better of a warm and a cold start."""
-    centers = getattr(model, "cluster_centers_", None)
+    centers = to_array(getattr(model, "cluster_centers_", None))
     fresh = _made_anew(model, rng)
-    if centers is None or "init" not in model.get_params():
+    if centers is None or "init" not in model.get_params() or len(centers) > points.shape[0]:
         return fresh.fit(points).labels_
     warm = _made_anew(model, rng).set_params(init=copy.deepcopy(centers))
     if "n_init" in model.get_params():
         warm.set_params(n_init=1)
-    if len(centers) > points.shape[0]:
-        return fresh.fit(points).labels_
     starts = [warm.fit(points), fresh.fit(points)]
     return min(starts, key=lambda fitted: float(fitted.inertia_)).labels_
 

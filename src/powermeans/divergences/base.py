@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.divergences.chunks import as_rows
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 class Phi(NamedTuple):
@@ -119,11 +119,11 @@ class Divergence(abc.ABC):
 
     @abc.abstractmethod
     def in_chunks(
-        self, points: Points | SparsePoints, centers: FloatArray
+        self, points: Matrix | SparseMatrix, centers: FloatArray
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
 
-    def pairwise(self, points: Points | SparsePoints, centers: FloatArray) -> FloatArray:
+    def pairwise(self, points: Matrix | SparseMatrix, centers: FloatArray) -> FloatArray:
         """Compute the distance of every point to every center, by the definition.
 
         The result, (n_points, n_centers), is of float64 or wider.
@@ -135,7 +135,7 @@ class Divergence(abc.ABC):
             result[rows] = distances
         return result
 
-    def check_domain(self, points: Points | SparsePoints, *, name: str, first_row: int = 0) -> None:
+    def check_domain(self, points: Matrix | SparseMatrix, *, name: str, first_row: int = 0) -> None:
         """Raise on the first entry or row for which the divergence is not defined.
 
         Errors call the points `name`, and count rows from that of the first point.
@@ -146,7 +146,11 @@ class Divergence(abc.ABC):
         """Return the centers, those that sums rounded beyond the domain moved into it."""
         return centers
 
-    def as_moved(self, points: Points | SparsePoints) -> Points | SparsePoints:
+    def in_one_unit(self, centers: FloatArray) -> FloatArray:
+        """Return initial centers as sums return them, whatever does not count in their scale."""
+        return centers
+
+    def as_moved(self, points: Matrix | SparseMatrix) -> Matrix | SparseMatrix:
         """Return points or centers in the form in which compiled moves know them."""
         return points
 

@@ -8,26 +8,26 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 _CHUNK_ELEMENTS = 2**18
 
 
-def as_rows(points: Any) -> Points | SparsePoints:
+def as_rows(points: Any) -> Matrix | SparseMatrix:
     """Return sparse points as they are, and others, also lists, as an array."""
     if sparse.issparse(points):
-        return cast(SparsePoints, points)
+        return cast(SparseMatrix, points)
     return np.asarray(points)
 
 
-def as_float64(points: Points | SparsePoints) -> FloatArray:
+def as_float64(points: Matrix | SparseMatrix) -> FloatArray:
     """Return dense float64 points."""
     dense = points.toarray() if sparse.issparse(points) else points
     return np.asarray(dense, dtype=np.float64)
 
 
 def dense_chunks(
-    points: Points | SparsePoints, elements_per_point: int | None = None
+    points: Matrix | SparseMatrix, elements_per_point: int | None = None
 ) -> Iterator[tuple[slice, FloatArray]]:
     """Yield dense chunks of points, in float64 or wider, each with its slice of the points.
 
@@ -43,7 +43,7 @@ def dense_chunks(
 
 
 def in_chunks(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     centers: FloatArray,
     distances: Callable[[FloatArray, FloatArray], FloatArray],
 ) -> Iterator[tuple[slice, FloatArray]]:

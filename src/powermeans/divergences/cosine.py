@@ -10,7 +10,7 @@ import numpy as np
 
 from powermeans.divergences import chunks
 from powermeans.divergences.base import Divergence, Phi
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -39,12 +39,12 @@ class Cosine(Divergence):
     adds_nothing_for_zeros = True
 
     def in_chunks(
-        self, points: Points | SparsePoints, centers: FloatArray
+        self, points: Matrix | SparseMatrix, centers: FloatArray
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         return chunks.in_chunks(points, centers, _cosine_distances)
 
-    def check_domain(self, points: Points | SparsePoints, *, name: str, first_row: int = 0) -> None:
+    def check_domain(self, points: Matrix | SparseMatrix, *, name: str, first_row: int = 0) -> None:
         """Raise on the first point that has no direction."""
         is_zero = largest_of_rows(points) == 0
         if is_zero.any():
@@ -52,6 +52,10 @@ class Cosine(Divergence):
                 f"{name} has nothing but zeros in row {first_row + int(np.argmax(is_zero))}, "
                 'which have no direction for divergence="cosine": leave the row out'
             )
+
+    def in_one_unit(self, centers: FloatArray) -> FloatArray:
+        """Return their directions."""
+        return np.asarray(directions(centers))
 
     def from_moved(self, moved: FloatArray, before: FloatArray) -> FloatArray:
         """Return directions; moved means have lengths that tell how much their points agree."""
@@ -83,7 +87,7 @@ def directions(points: Any) -> Any:
     return scaled
 
 
-def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
+def _directions_of_sparse(points: SparseMatrix) -> SparseMatrix:
     scaled = points.copy()
     counts = np.diff(points.indptr)
     # Divide by the largest entries first, so that no square overflows or vanishes.
@@ -94,7 +98,7 @@ def _directions_of_sparse(points: SparsePoints) -> SparsePoints:
     return scaled
 
 
-def largest_of_rows(points: Points | SparsePoints) -> FloatArray:
+def largest_of_rows(points: Matrix | SparseMatrix) -> FloatArray:
     """Return the largest magnitude in each point, (n_points,)."""
     if isinstance(points, np.ndarray):
         return np.asarray(np.abs(points).max(axis=1))
@@ -105,7 +109,7 @@ def largest_of_rows(points: Points | SparsePoints) -> FloatArray:
     return largest
 
 
-def row_lengths(points: SparsePoints) -> FloatArray:
+def row_lengths(points: SparseMatrix) -> FloatArray:
     """Return the Euclidean length of each sparse point, (n_points,)."""
     squares = points.copy()
     squares.data = np.square(points.data, dtype=np.float64)

@@ -13,7 +13,7 @@ from scipy import sparse
 from powermeans.divergences.base import Divergence
 from powermeans.divergences.chunks import dense_chunks, in_chunks
 from powermeans.errors import EntryError
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 # Centers on the border of the domain move inside by this share of their size.
 _FROM_BORDER = 1e-30
@@ -35,7 +35,7 @@ class ByEntries(Divergence):
         """Return for each entry whether it is outside the domain."""
         return np.zeros(values.shape, dtype=bool)
 
-    def check_domain(self, points: Points | SparsePoints, *, name: str, first_row: int = 0) -> None:
+    def check_domain(self, points: Matrix | SparseMatrix, *, name: str, first_row: int = 0) -> None:
         """Raise on the first entry outside the domain."""
         self.check_width(points.shape[1])
         if (fault := self._first_fault(points)) is None:
@@ -44,7 +44,7 @@ class ByEntries(Divergence):
         way_out = f"{type(self).__name__} is for {self.wanted}"
         raise EntryError(name, first_row + row, column, points[row, column], way_out)
 
-    def _first_fault(self, points: Points | SparsePoints) -> tuple[int, int] | None:
+    def _first_fault(self, points: Matrix | SparseMatrix) -> tuple[int, int] | None:
         if sparse.issparse(points) and self._takes_entries_of(points):
             return None
         for rows, chunk in dense_chunks(points):
@@ -54,7 +54,7 @@ class ByEntries(Divergence):
                 return rows.start + row, column
         return None
 
-    def _takes_entries_of(self, points: SparsePoints) -> bool:
+    def _takes_entries_of(self, points: SparseMatrix) -> bool:
         """Return whether zeros and entries are known to be inside, whatever their features."""
         return False
 
@@ -63,7 +63,7 @@ class ByEntries(Divergence):
         return centers
 
     def in_chunks(
-        self, points: Points | SparsePoints, centers: FloatArray
+        self, points: Matrix | SparseMatrix, centers: FloatArray
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         inner = self.inside(np.asarray(centers, dtype=np.float64))
@@ -94,7 +94,7 @@ class Bounded(ByEntries):
         is_low = values <= self.lowest if self.excludes_lowest else values < self.lowest
         return np.asarray(is_low | (values > self.highest))
 
-    def _takes_entries_of(self, points: SparsePoints) -> bool:
+    def _takes_entries_of(self, points: SparseMatrix) -> bool:
         if type(self).is_fault is not Bounded.is_fault:
             return False
         if np.ndim(self.lowest) or np.ndim(self.highest):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +12,8 @@ from scipy.linalg import solve_triangular
 from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Bregman
 from powermeans.divergences.chunks import as_float64
-from powermeans.system.attributes import remember
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.system.attributes import cached_property, remember
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 class _Factors:
@@ -171,7 +170,7 @@ class Mahalanobis(_Factors, Bregman):
         """Return L x, which undoes `whitened`."""
         return np.asarray(points @ self._root.T)
 
-    def as_moved(self, points: Points | SparsePoints) -> FloatArray:
+    def as_moved(self, points: Matrix | SparseMatrix) -> FloatArray:
         """Return whitened points."""
         return np.ascontiguousarray(self.whitened(as_float64(points)))
 

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from powermeans.divergences.base import Divergence
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Manhattan(Divergence):
     depends_on_scale = True
 
     def in_chunks(
-        self, points: Points | SparsePoints, centers: FloatArray
+        self, points: Matrix | SparseMatrix, centers: FloatArray
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):

@@ -9,7 +9,7 @@ import numpy as np
 
 from powermeans.divergences import chunks
 from powermeans.divergences.base import Divergence, Phi
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SquaredEuclidean(Divergence):
     is_squared = True
 
     def in_chunks(
-        self, points: Points | SparsePoints, centers: FloatArray
+        self, points: Matrix | SparseMatrix, centers: FloatArray
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         return chunks.in_chunks(points, centers, _sq_distances)

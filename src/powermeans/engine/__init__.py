@@ -5,7 +5,7 @@ It imports the mathematics and the protocol of points, the only way in which it 
 
 from __future__ import annotations
 
-from powermeans.engine.callbacks import PathRecorder
 from powermeans.engine.history import SweepState
+from powermeans.engine.path_recorder import PathRecorder
 
 __all__ = ["PathRecorder", "SweepState"]

@@ -10,12 +10,12 @@ import math
 from collections.abc import Iterable
 
 from powermeans.mathematics.rules import Power
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 
 def power_k_means(
-    rows: Rows,
+    rows: Points,
     centers: FloatArray,  # Theta_0, (n_centers, n_features)
     powers: Iterable[float],  # s_0, s_1, ..., finite and negative
     tolerance: float,

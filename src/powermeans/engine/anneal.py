@@ -5,22 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import History, SweepState
 from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.stopping import StopRule
 from powermeans.engine.updates import Learner, Sweep, Update
 from powermeans.errors import ObjectiveRoseWarning, warn_caller
 from powermeans.mathematics.rules import Rule, rule_at
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
-
-Callback = Callable[[SweepState], object]
-"""Called after each sweep; if it returns True, or a `Reason`, the fit stops."""
 
 # How far rounding may lift the objective, in units of the precision of the points.
 _ROUNDING_UNITS = 1e3
@@ -44,67 +43,77 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class StageEnd:
-    """How a stage ended."""
+class Result:
+    """How a stage, a search or a run ended, and with which centers."""
 
     centers: FloatArray
-    power: float  # of its last sweep
     reason: str
+    power: float = -math.inf  # of the last sweep
     has_converged: bool = True  # False if `max_iter` ended it
-    was_stopped: bool = False  # True if the callback ended it
+    was_stopped: bool = False  # True if the callback, its time or a stop rule ended the fit
+    former: tuple[Result, ...] = ()  # how the stages before ended
+    # Of a search: the different solutions it left, the first of which was best where it looked, how
+    # many starts it makes, and the points where it looked only at the centers near each.
+    solutions: Sequence[FloatArray] = ()
+    n_starts: int = 1
+    nearby: Any = None
+    # Once the points have labels.
+    labels: Any = None
+    inertia: float = math.nan
+    loss: float = math.nan  # the run with the lowest is kept
+    attributes: dict[str, Any] = field(default_factory=dict)  # further ones of the estimator
+
+    def after(self, *former: Result) -> Result:
+        """Return the result with the stages that came before."""
+        stages = [stage for one in former for stage in (*one.former, one)]
+        return replace(self, former=(*stages, *self.former))
+
+    def with_attributes(self, **attributes: Any) -> Result:
+        """Return the result with further attributes."""
+        return replace(self, attributes={**self.attributes, **attributes})
 
 
-def anneal(
-    rows: Rows,
-    centers: FloatArray,
-    stages: Sequence[Stage],
-    history: History,
-    callback: Callback | None = None,
-) -> list[StageEnd]:
-    """Run the stages one after another, and return how each ended; the last has the centers.
+def anneal(points: Points, centers: FloatArray, stages: Sequence[Stage], fit: Fit) -> Result:
+    """Run the stages one after another, and return how they ended.
 
-    The history records each sweep once it is complete, so an interrupt loses nothing. No stage
-    begins after the callback has returned True.
+    The history of the fit records each sweep once it is complete, so an interrupt loses nothing.
+    Once it is late, only the last stage begins, for one sweep.
     """
-    ends: list[StageEnd] = []
-    for stage in stages:
-        ends.append(run_stage(rows, centers, stage, history, callback))
+    ends: list[Result] = []
+    for number, stage in enumerate(stages, 1):
+        if number < len(stages) and fit.is_late():
+            continue
+        ends.append(run_stage(points, centers, stage, fit))
         centers = ends[-1].centers
         if ends[-1].was_stopped:
             break
-    return ends
+    return ends[-1].after(*ends[:-1])
 
 
-def run_stage(
-    rows: Rows,
-    centers: FloatArray,
-    stage: Stage,
-    history: History,
-    callback: Callback | None = None,
-) -> StageEnd:
-    """Sweep until the stop rule, the callback, the schedule or `max_iter` ends the stage."""
-    power, n_swept = math.nan, 0
+def run_stage(points: Points, centers: FloatArray, stage: Stage, fit: Fit) -> Result:
+    """Sweep until the stop rule, the fit, the schedule or `max_iter` ends the stage."""
+    history, power, n_swept = fit.history, math.nan, 0
     for scheduled in itertools.islice(stage.schedule, stage.max_iter):
         rule = rule_at(scheduled)
         power = rule.power
-        state = _swept(rows, centers, rule, stage.update, history, is_first=not n_swept)
+        state = _swept(points, centers, rule, stage.update, history, is_first=not n_swept)
         # The last sweep of the stage before had another rule: its objective does not compare.
         before = history.last if n_swept else None
         history.append(state)
-        if not history.has_risen and rows.descends(rule):
-            history.has_risen = _warn_if_objective_rose(before, state, rows)
+        if not history.has_risen and points.descends(rule):
+            history.has_risen = _warn_if_objective_rose(before, state, points)
         centers, n_swept = state.centers, n_swept + 1
-        if callback is not None and (why := reason_to_stop(callback(state))):
-            return StageEnd(centers, power, why, was_stopped=True)
+        if why := fit.why_over(state):
+            return Result(centers, why, power, was_stopped=True)
         if reason := stage.stop.reason(history.records[-n_swept:]):
-            return StageEnd(centers, power, reason)
+            return Result(centers, reason, power)
     if n_swept < stage.max_iter:
-        return StageEnd(centers, power, "the schedule came to its end")
-    return StageEnd(centers, power, f"max_iter={stage.max_iter} sweeps", has_converged=False)
+        return Result(centers, "the schedule came to its end", power)
+    return Result(centers, f"max_iter={stage.max_iter} sweeps", power, has_converged=False)
 
 
 def _swept(
-    rows: Rows,
+    rows: Points,
     centers: FloatArray,
     rule: Rule,
     update: Update,
@@ -157,7 +166,7 @@ def _shift(before: FloatArray, after: FloatArray) -> float:
     return float(largest * np.linalg.norm(change / largest)) if largest > 0 else 0.0
 
 
-def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Rows) -> bool:
+def _warn_if_objective_rose(before: SweepState | None, now: SweepState, rows: Points) -> bool:
     """Warn of a defect: at equal power only updates may lift the objective, beyond rounding."""
     if before is None or before.power != now.power or before.n_relocated or now.n_separated:
         return False
@@ -186,21 +195,3 @@ def _steepness(state: SweepState) -> float:
     """
     # Beyond 700 the exponential overflows.
     return math.exp(min(700.0, -math.log(len(state.centers)) / state.power))
-
-
-def says_stop(answer: object) -> bool:
-    """Return whether a callback asked to stop, by True itself: any other object means go on."""
-    return isinstance(answer, (bool, np.bool_)) and bool(answer)
-
-
-class Reason(str):
-    """Why a fit is over; empty if it goes on."""
-
-    __slots__ = ()
-
-
-def reason_to_stop(answer: object) -> Reason:
-    """Return why what was called after a sweep stops the fit."""
-    if isinstance(answer, Reason):
-        return answer
-    return Reason("the callback said stop" * says_stop(answer))

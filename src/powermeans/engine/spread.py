@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 # A mean of equal points is a sum of many and may miss them by some units in the last place of a
@@ -15,12 +15,12 @@ _ROUNDING_OF_A_MEAN = 1e3 * float(np.finfo(np.float64).eps)
 _UNITS_OF_A_DISTANCE = 4
 
 
-def spread(rows: Rows) -> float:
+def spread(rows: Points) -> float:
     """Return the root of the weighted mean squared distance of the points from their mean."""
     return math.sqrt(rows.inertia_about_mean() / rows.total_weight)
 
 
-def tolerance_by_weight(rows: Rows, tol: float) -> float:
+def tolerance_by_weight(rows: Points, tol: float) -> float:
     """Return what counts as no shift of the centers: `tol` times the weighted mean variance.
 
     So a weight of three ends a fit where three copies do, unlike with scikit-learn's tolerance.
@@ -34,7 +34,7 @@ def is_at_center(point: FloatArray, center: FloatArray) -> bool:
     return bool(distance <= _ROUNDING_OF_A_MEAN * size)
 
 
-def rounding_inertia(rows: Rows) -> float:
+def rounding_inertia(rows: Points) -> float:
     """Return the largest inertia that rounding leaves if every point is at a center.
 
     It adds up by weight, so that a point far away counts no more than its weight says.

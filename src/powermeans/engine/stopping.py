@@ -8,14 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from powermeans.engine.history import SweepRecord
 from powermeans.errors import ArgumentError
+from powermeans.system.containers import real
 from powermeans.system.saved_classes import saved
 
 __all__ = ["InertiaSettled", "LabelsSettled", "MaxSeconds", "StopRule"]
 
+WITHOUT_LABELS = (
+    "of points in parts or tensors, by Manhattan distances, or by a divergence that is computed by "
+    "its definition, as Hellinger, chi-squared and Jeffreys are"
+)
 # Weights count as hard once the objective times k^(1/s) is within this share of the inertia.
 _SOFTNESS = 1e-3
 
@@ -23,10 +28,11 @@ _SOFTNESS = 1e-3
 class StopRule:
     """Decide when a fit is over; this base never does. A subclass defines `reason`.
 
-    As `stop` of an estimator, a rule is asked after each hard sweep over all rows, and ends the fit
-    with its search and restarts. If no sweep of the fit is hard, since ``polish=False``, it is
-    asked after soft ones. A rule with ``ends_fit = False`` ends only the last descent of a fit, as
-    rules do by which sweeps have settled.
+    As `stop` of an estimator, a rule is asked after each hard sweep over all points, and ends the
+    fit with its search and restarts; ``verbose=1`` shows its reason. If no sweep of the fit is
+    hard, since ``polish=False``, it is asked after soft ones. Sweeps over a sample, in which many
+    points are searched first, do not ask it. A rule with ``ends_fit = False`` ends only the last
+    descent of a fit, as rules do by which sweeps have settled.
 
     See Also
     --------
@@ -134,7 +140,7 @@ class MaxSeconds(StopRule):
     seconds: float
 
     def __post_init__(self) -> None:
-        if not self.seconds >= 0:
+        if not real(self.seconds) >= 0:
             raise ValueError(
                 f"seconds={self.seconds!r} must not be negative: pass for example MaxSeconds(5.0)"
             )
@@ -182,7 +188,7 @@ class LabelsSettled(StopRule):
     ends_fit = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
+        if not 0 <= real(self.share) <= 1:
             raise ValueError(
                 f"share={self.share!r} must be from 0 to 1: pass for example LabelsSettled(1e-3)"
             )
@@ -201,7 +207,7 @@ def refuse_labels(rule: StopRule | None) -> None:
         if one.needs_labels:
             raise ArgumentError(
                 "asks for the labels of the last sweep, which are not stored in soft sweeps "
-                "(polish=False), of points in parts, tensors, or by Manhattan distances",
+                f"(polish=False), {WITHOUT_LABELS}",
                 "pass InertiaSettled(1e-6), or another rule",
                 argument="stop",
                 value=one,
@@ -257,7 +263,7 @@ class InertiaSettled(StopRule):
     ends_fit = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.share <= 1:
+        if not 0 <= real(self.share) <= 1:
             raise ValueError(
                 f"share={self.share!r} must be from 0 to 1: pass for example InertiaSettled(1e-6)"
             )
@@ -265,10 +271,6 @@ class InertiaSettled(StopRule):
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report by how little the inertia fell."""
         return _hardly_falls("inertia", records, self.share)
-
-
-# Those that users name, which the reference lists.
-RULES: tuple[type[Any], ...] = (MaxSeconds, LabelsSettled, InertiaSettled)
 
 
 def are_hard(power: float, n_centers: int, objective: float, inertia: float) -> bool:

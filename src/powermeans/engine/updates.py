@@ -15,7 +15,7 @@ from powermeans.engine.spread import is_at_center
 from powermeans.engine.stopping import StopRule
 from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Sums
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # In units of the spread of the points: the distance below which centers coincide, and the push that
@@ -28,7 +28,7 @@ _HAIR = 1e-6
 class Sweep:
     """A sweep under way, and what updates have done to it."""
 
-    rows: Rows
+    rows: Points
     centers: FloatArray  # to sweep with, (n_centers, n_features)
     power: float
     n_separated: int = 0  # coincident centers that were moved apart before the sweep

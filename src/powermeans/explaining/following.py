@@ -21,7 +21,9 @@ from powermeans.explaining.features import last_of, percent
 from powermeans.mathematics.rules import Hard
 from powermeans.methods.base import CenterEstimator
 from powermeans.plots import fitted
-from powermeans.system.attributes import forget
+from powermeans.points.predictions import assigned
+from powermeans.system.attributes import forget, remember
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray, IndexArray, Labels
 
 # A share that changes by less than this, of itself, is as before.
@@ -68,7 +70,7 @@ def match_labels(new: Any, old: Any, X: Any = None) -> Any:
             "of new and old, one is a model and one is not", "pass two models, or labels of both"
         )
     if not hasattr(new, "predict"):
-        labels, former = np.asarray(new), np.asarray(old)
+        labels, former = np.asarray(to_array(new)), np.asarray(to_array(old))
         if labels.shape != former.shape or labels.ndim != 1:
             raise ArgumentError(
                 f"new has {labels.size:,} labels, and old has {former.size:,}",
@@ -251,7 +253,7 @@ def what_changed(old: Any, new: Any, X: Any) -> Change:
     former, labels = fitted.labels_of(old, X), fitted.labels_of(new, X)
     was, is_now = fitted.centers_of(last_of(old)), fitted.centers_of(last_of(new))
     flows = _shared(labels, former, len(is_now), len(was)).T
-    own = np.asarray(getattr(last_of(old), "labels_", former))
+    own = np.asarray(to_array(getattr(last_of(old), "labels_", former)))
     shares_before = [*np.bincount(own, minlength=len(was)) / len(own), 0.0]
     shares_now = [*np.bincount(labels, minlength=len(is_now)) / len(labels), 0.0]
     same = _same(flows.T)
@@ -307,17 +309,19 @@ def _spreads(model: Any, X: Any, labels: Labels, n_clusters: int) -> FloatArray:
 def _gone_on(model: Any, X: Any, keep: list[int], sample_weight: ArrayLike | None) -> Any:
     """Return the model after hard sweeps from its centers, of which some stay."""
     found = copy.copy(model)
-    with model._new_points(X, sample_weight) as opened:
-        rows, centers = opened.rows, model._centers(opened.n_features)
-        enough = float(getattr(model, "tol", 0.0)) * rows.mean_variance()
+    with model._new_points(X, sample_weight) as points:
+        centers = model._centers(points.given.n_features)
+        enough = float(getattr(model, "tol", 0.0)) * points.mean_variance()
         for found.n_iter_ in range(1, _MOST_SWEEPS + 1):
-            moved = rows.sweep(centers, Hard()).centers(centers)
+            moved = points.sweep(centers, Hard()).centers(centers)
             moved[keep] = centers[keep]
             shift, centers = float(np.square(moved - centers).sum()), moved
             if shift <= enough:
                 break
-        found.cluster_centers_ = np.asarray(centers, dtype=np.asarray(model.cluster_centers_).dtype)
-        found.labels_, found.inertia_ = opened.assign(found.cluster_centers_.astype(np.float64))
+        dtype = np.asarray(to_array(model.cluster_centers_)).dtype
+        found.cluster_centers_ = np.asarray(centers, dtype=dtype)
+        found.labels_, found.inertia_ = assigned(points, found.cluster_centers_.astype(np.float64))
+        remember(found, found._at_home(vars(found), X, points))
     # What belongs to the former fit.
     forget(found, "history_", "spent_", "is_optimal_", "n_relocated_", "n_separated_")
     return found
@@ -337,7 +341,7 @@ def _renumbered(model: Any, numbers: IndexArray) -> Any:
     states = " ".join(getattr(kind, "_state", "") for kind in type(model).__mro__)
     # A class says of its attributes which have an entry for each center, and which are labels.
     for attribute, kind, axis in re.findall(r"(\w+): (\w+)\[(\w+)", states):
-        value = getattr(model, attribute, None)
+        value = to_array(getattr(model, attribute, None))
         if value is not None and kind == "label":
             setattr(found, attribute, numbers[value].astype(value.dtype))
         elif value is not None and axis == "k":

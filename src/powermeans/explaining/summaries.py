@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 NOTABLE = 0.5
@@ -59,7 +59,7 @@ class Tally:
     value counts as that of the center.
     """
 
-    def __init__(self, centers: Points) -> None:
+    def __init__(self, centers: Matrix) -> None:
         n_clusters = len(centers)
         self.sizes, self.weights = np.zeros(n_clusters, dtype=np.int64), np.zeros(n_clusters)
         self.score = 0.0
@@ -74,7 +74,7 @@ class Tally:
         return int(self.sizes.sum())
 
     def add(
-        self, points: Points | SparsePoints, labels: Labels, weights: FloatArray | None = None
+        self, points: Matrix | SparseMatrix, labels: Labels, weights: FloatArray | None = None
     ) -> None:
         """Add some rows."""
         is_first = self.sizes == 0

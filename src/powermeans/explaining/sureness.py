@@ -10,10 +10,10 @@ from scipy.spatial.distance import cdist
 
 from powermeans.divergences import resolve
 from powermeans.plots import fitted
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
 
 
-def nearness_of_rows(model: Any, points: Points, labels: Labels) -> dict[str, Any]:
+def nearness_of_rows(model: Any, points: Matrix, labels: Labels) -> dict[str, Any]:
     """Return the distance to the own center, the next cluster, and how sure the own one is.
 
     A row is sure by 1 at its center, and by 0 from halfway to another one on.
@@ -36,7 +36,7 @@ def nearness_of_rows(model: Any, points: Points, labels: Labels) -> dict[str, An
 
 def ways_to_others(
     model: Any,
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     labels: Labels,
     distances: FloatArray,
     drawn: FloatArray | None = None,

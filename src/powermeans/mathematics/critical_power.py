@@ -18,7 +18,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -27,8 +26,9 @@ from scipy import sparse
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.principal_axes import principal_axes
 from powermeans.mathematics.weighted_draws import draw_indices
+from powermeans.system.attributes import cached_property
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 _MOST_FEATURES_FORMED = 512
 # All eigenvalues of a small matrix come at once; of a larger one iteration finds the last sooner.
@@ -40,7 +40,7 @@ _ROUNDING = 1e-13
 
 
 def critical_power(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None = None,
     *,
     random_state: int | np.random.Generator | None = 0,
@@ -90,7 +90,7 @@ def critical_power(
 
 
 def critical_temperature(
-    points: Points | SparsePoints, sample_weight: FloatArray | None = None
+    points: Matrix | SparseMatrix, sample_weight: FloatArray | None = None
 ) -> float:
     """Return T_c, above which centers near the mean collapse to it; zero for equal points."""
     return 2 * float(principal_axes(points, sample_weight, 1).deviations[0]) ** 2
@@ -113,7 +113,7 @@ def strata_to_sample(n_sampled: int, rng: np.random.Generator) -> FloatArray:
 
 
 def critical_power_of_sample(
-    drawn: Points | SparsePoints, mean: FloatArray, rng: np.random.Generator
+    drawn: Matrix | SparseMatrix, mean: FloatArray, rng: np.random.Generator
 ) -> float:
     """Estimate `critical_power` from points drawn in proportion to their weights.
 
@@ -143,7 +143,7 @@ def critical_power_of_sample(
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
-def _moments(points: Points | SparsePoints, shares: FloatArray) -> tuple[FloatArray, float]:
+def _moments(points: Matrix | SparseMatrix, shares: FloatArray) -> tuple[FloatArray, float]:
     """Return the weighted means of points and of their squared norms."""
     mean, mean_square = np.zeros(points.shape[1]), 0.0
     for rows, block in _blocks(points):
@@ -152,7 +152,7 @@ def _moments(points: Points | SparsePoints, shares: FloatArray) -> tuple[FloatAr
     return mean, mean_square
 
 
-def _blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, Any]]:
+def _blocks(points: Matrix | SparseMatrix) -> Iterator[tuple[slice, Any]]:
     """Yield some rows at a time in float64, as arrays or CSR arrays."""
     rows_by_index = sparse.csr_array(points) if sparse.issparse(points) else points
     n_rows = max(1, 2**16 // max(1, points.size // points.shape[0]))
@@ -161,7 +161,7 @@ def _blocks(points: Points | SparsePoints) -> Iterator[tuple[slice, Any]]:
         yield rows, rows_by_index[rows].astype(np.float64, copy=False)
 
 
-def _in_unit(points: Points | SparsePoints, mean: FloatArray) -> tuple[Any, FloatArray]:
+def _in_unit(points: Matrix | SparseMatrix, mean: FloatArray) -> tuple[Any, FloatArray]:
     """Return points and their mean in a unit that leaves the squares of the points all digits."""
     in_unit: Any = points.astype(np.float64)
     entries = in_unit.data if sparse.issparse(points) else in_unit
@@ -232,16 +232,13 @@ def _iterated(
         beside[step] = np.linalg.norm(image)
         is_whole = beside[step] <= _ROUNDING * diagonal[: step + 1].max() or step + 1 == size
         if is_whole or (step + 1) % steps_between_checks == 0:
-            value, vector = _last_of_tridiagonal(diagonal[: step + 1], beside[:step])
+            tridiagonal = np.diag(diagonal[: step + 1]) + np.diag(beside[:step], -1)
+            values, vectors = np.linalg.eigh(tridiagonal)
+            value, vector = float(values[-1]), vectors[:, -1]
             if is_whole or abs(beside[step] * vector[-1]) <= tolerance * value:
                 break
         basis[step + 1] = image / beside[step]
     return value, vector @ known
-
-
-def _last_of_tridiagonal(diagonal: FloatArray, beside: FloatArray) -> tuple[float, FloatArray]:
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(beside, -1))
-    return float(values[-1]), vectors[:, -1]
 
 
 @dataclass(frozen=True)
@@ -251,7 +248,7 @@ class _Directions:
     No method forms r for all points, which would lose sparsity and double the memory.
     """
 
-    points: Points | SparsePoints
+    points: Matrix | SparseMatrix
     shares: FloatArray
     mean: FloatArray  # of all points, (n_features,)
     mean_square: float  # of their lengths
@@ -263,10 +260,8 @@ class _Directions:
         rounding = _ROUNDING if sparse.issparse(self.points) else _ROUNDING**2
         norms = [_norms_squared(block, self.mean) for _, block in _blocks(self.points)]
         norms_squared = np.concatenate(norms)
-        squares, is_apart = (
-            np.zeros(len(norms_squared)),
-            norms_squared > rounding * self.mean_square,
-        )
+        squares = np.zeros(len(norms_squared))
+        is_apart = norms_squared > rounding * self.mean_square
         np.divide(self.shares, norms_squared, out=squares, where=is_apart)
         return np.sqrt(squares, out=squares)
 

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from powermeans.divergences import SquaredEuclidean
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -90,8 +90,7 @@ def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     reference, log_ratio = _reference_and_log_ratio(sq_dist, power)
     # The ratio itself can overflow where its product with the reference does not; its root cannot.
     root = np.exp(0.5 * log_ratio)
-    means: FloatArray = reference * root * root
-    return means
+    return reference * root * root
 
 
 def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
@@ -297,7 +296,7 @@ def weighing(sq_dist: FloatArray, power: float) -> FloatArray:
 
 
 def objective(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     centers: FloatArray,
     power: float,
     sample_weight: FloatArray | None = None,
@@ -338,7 +337,7 @@ def objective(
 
 
 def hessian_of_k_means(
-    points: Points | SparsePoints, centers: FloatArray, sample_weight: FloatArray | None = None
+    points: Matrix | SparseMatrix, centers: FloatArray, sample_weight: FloatArray | None = None
 ) -> FloatArray:
     """Return the diagonal of the Hessian of the k-means objective, 2 N_j for each center.
 

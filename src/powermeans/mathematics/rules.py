@@ -11,12 +11,13 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from powermeans.mathematics import power_mean as pm
 from powermeans.mathematics.sums import Sums
+from powermeans.system.containers import real
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -85,7 +86,7 @@ class Priced(Rule):
     descends: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        if not all(map(math.isfinite, self.prices)):
+        if not all(map(math.isfinite, _numbers(self.prices))):
             raise ValueError(f"prices={self.prices!r} must be finite: pass one for each center")
 
     def prices_of(self, n_centers: int) -> FloatArray:
@@ -107,8 +108,7 @@ class Priced(Rule):
         return least
 
     def _priced(self, sq_dist: FloatArray) -> FloatArray:
-        priced: FloatArray = sq_dist + self.prices_of(sq_dist.shape[1])
-        return priced
+        return sq_dist + self.prices_of(sq_dist.shape[1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ class Power(Rule):
     """Nearer to zero the factor k^(1/s) leaves the range of float64 for many centers."""
 
     def __post_init__(self) -> None:
-        if not -math.inf < self.power <= self.highest:
+        if not -math.inf < real(self.power) <= self.highest:
             raise ValueError(
                 f"power={self.power!r} must be finite and at most {self.highest}: pass for example "
                 "power=-3.0, or use Hard() for the limit at -inf"
@@ -162,13 +162,13 @@ class Harmonic(Rule):
     them by one factor, which moves no center."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.unit < math.inf:
+        if not 0 < real(self.unit) < math.inf:
             raise ValueError(
                 f"unit={self.unit!r} must be positive and finite: pass for example the mean "
                 "squared distance of the points from their mean"
             )
         lowest = -2 * Power.highest
-        if not lowest <= self.p < math.inf:
+        if not lowest <= real(self.p) < math.inf:
             raise ValueError(
                 f"p={self.p!r} must be finite and at least {lowest}: pass for example p=2 for "
                 "k-harmonic means, or p=3.5"
@@ -227,12 +227,13 @@ class Gaussian(Rule):
     power: ClassVar[float] = math.nan  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        if not 0 < self.variance < math.inf:
+        if not 0 < real(self.variance) < math.inf:
             raise ValueError(
                 f"variance={self.variance!r} must be positive and finite: pass for example the "
                 "mean variance within clusters, or use Hard() for the limit at zero"
             )
-        if self.shares is not None and not all(0 < share <= 1 for share in self.shares):
+        shares = () if self.shares is None else _numbers(self.shares)
+        if not all(0 < share <= 1 for share in shares):
             raise ValueError(
                 f"shares={self.shares!r} must be positive and at most 1: pass what part of all "
                 "points each center has, or None if the parts are equal"
@@ -250,8 +251,7 @@ class Gaussian(Rule):
         """Return y_j - 2 v log q_j, the least for the Gaussian that a point belongs to most."""
         shares = self.shares_of(sq_dist.shape[1])
         log_shares = -math.log(sq_dist.shape[1]) if shares is None else np.log(shares)
-        energies: FloatArray = sq_dist - 2 * self.variance * log_shares
-        return energies
+        return sq_dist - 2 * self.variance * log_shares
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return responsibilities q_j exp(-y_j / (2 v)) / sum_l q_l exp(-y_l / (2 v))."""
@@ -290,12 +290,15 @@ class UnequalGaussians(Rule):
     scatters: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        for variance in self.variances:
-            Gaussian(variance, self.shares)
+        for variance in _numbers(self.variances):
+            Gaussian(variance)
+        Gaussian(shares=_numbers(self.shares))
         if len(self.variances) != len(self.shares):
             raise ValueError(
                 f"there are {len(self.shares)} shares for {len(self.variances)} variances"
             )
+        if not isinstance(self.n_features, np.ndarray) and not real(self.n_features) > 0:
+            raise ValueError(f"n_features={self.n_features!r} must be positive: pass d")
 
     @property
     def variance(self) -> float:
@@ -402,8 +405,13 @@ class Scattered(Sums):
         return self.of(Sums.__mul__(self, unit), self.scatter * unit)
 
 
+def _numbers(values: Any) -> tuple[float, ...]:
+    """Return the entries of a tuple, and NaN for what is no number or no tuple."""
+    return tuple(map(real, values)) if isinstance(values, tuple) else (math.nan,)
+
+
 def rule_at(power: float | Rule) -> Rule:
     """Return the rule of a power, `Hard` at minus infinity, or the rule itself."""
     if isinstance(power, Rule):
         return power
-    return Hard() if power == -math.inf else Power(power)
+    return Hard() if real(power) == -math.inf else Power(power)

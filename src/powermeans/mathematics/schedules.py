@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from powermeans.mathematics.rules import Power, Rule
+from powermeans.system.containers import real
 from powermeans.system.saved_classes import saved
 
 __all__ = ["AuthorsSchedule", "Fixed", "Geometric"]
@@ -85,7 +86,7 @@ class Fixed:
     power: float
 
     def __post_init__(self) -> None:
-        if not self.power < 0:
+        if not real(self.power) < 0:
             raise ValueError(
                 f"power={self.power!r} must be negative: pass for example power=-1.0, "
                 "or power=-math.inf for Lloyd's rule"
@@ -138,14 +139,14 @@ class AuthorsSchedule:
     def __post_init__(self) -> None:
         _check_start(self.start)
         _check_growth(self.growth)
-        if not 0 < self.step < math.inf:
+        if not 0 < real(self.step) < math.inf:
             raise ValueError(f"step={self.step!r} must be positive: pass for example step=0.2")
-        if self.sweeps_per_power != int(self.sweeps_per_power) or self.sweeps_per_power < 1:
+        if not 1 <= real(self.sweeps_per_power) < 2**31 or self.sweeps_per_power % 1:
             raise ValueError(
-                f"sweeps_per_power={self.sweeps_per_power!r} must be a whole number of at least 1: "
+                f"sweeps_per_power={self.sweeps_per_power!r} must be whole, from 1 to 2**31 - 1: "
                 "pass for example sweeps_per_power=2"
             )
-        if not self.lowest < 0:
+        if not real(self.lowest) < 0:
             raise ValueError(f"lowest={self.lowest!r} must be negative: pass for example -120.0")
 
     def __iter__(self) -> Iterator[float]:
@@ -174,7 +175,7 @@ def resting_power(schedule: object) -> float:
 
 
 def _check_start(start: float) -> None:
-    if not -math.inf < start < 0:
+    if not -math.inf < real(start) < 0:
         raise ValueError(
             f"start={start!r} must be negative and finite: pass for example start=-3.0, "
             "or use Fixed(-math.inf) for Lloyd's rule"
@@ -182,7 +183,7 @@ def _check_start(start: float) -> None:
 
 
 def _check_growth(growth: float) -> None:
-    if not 1 < growth < math.inf:
+    if not 1 < real(growth) < math.inf:
         raise ValueError(
             f"growth={growth!r} must be finite and greater than 1: pass for example growth=1.05, "
             "or use Fixed(power) for a fixed power"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, IndexArray, Labels
+from powermeans.types import FloatArray, Labels
 
 Recorded = TypeVar("Recorded")
 
@@ -179,20 +179,11 @@ class ColumnMoments:
         )
 
 
-class Taken(Protocol):
-    """Points that can be taken by their indices, as all kinds of points can."""
+def relabelled(points: Any, sums: Sums, before: Labels, labels: Labels) -> Sums:
+    """Return hard sums with each point at its label, where it was elsewhere before.
 
-    def take(self, indices: IndexArray) -> FloatArray:
-        """Return these points, dense."""
-        ...
-
-    def sample_weight(self, indices: IndexArray) -> FloatArray:
-        """Return the weights of these points."""
-        ...
-
-
-def relabelled(points: Taken, sums: Sums, before: Labels, labels: Labels) -> Sums:
-    """Return hard sums with each point at its label, where it was elsewhere before."""
+    Points of any kind are taken by their indices, with their weights.
+    """
     moved = np.flatnonzero(labels != before)
     totals, weights = sums.points.copy(), sums.weights.copy()
     for start in range(0, len(moved), _POINTS_AT_ONCE):

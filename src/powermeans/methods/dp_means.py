@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -13,8 +12,8 @@ from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 
-from powermeans.engine.anneal import Callback, Stage, StageEnd
-from powermeans.engine.fit import Fit
+from powermeans.engine.anneal import Result, Stage, anneal
+from powermeans.engine.fit import Callback, Fit
 from powermeans.engine.search.effort import EFFORTS
 from powermeans.engine.search.over_k import Steps, search_over_k
 from powermeans.engine.search.state import Search, SearchStopped
@@ -25,11 +24,11 @@ from powermeans.engine.updates import RelocateEmpty, Sweep
 from powermeans.errors import warn_caller
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import CenterEstimator, Run, Start
+from powermeans.methods.base import CenterEstimator
 from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.points.needs import FitNeeds, Measure, Needs
-from powermeans.points.opening import MatrixLike, Opened, admit_array, rows_of
-from powermeans.points.protocol import Rows
+from powermeans.points.opening import MatrixLike, admit_array, rows_of
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray, IndexArray
 
 _AS_IN_POWER_K_MEANS = (
@@ -158,7 +157,7 @@ class DPMeans(CenterEstimator):
     @property
     def n_clusters_(self) -> int:
         """Return the number of clusters found."""
-        return len(self.cluster_centers_)
+        return self._n_features_out
 
     @staticmethod
     def penalty_for(
@@ -219,8 +218,8 @@ class DPMeans(CenterEstimator):
             )
         return float(penalties[-1]) * far.unit
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        far = _FarPoints.of(data.rows)
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        far = _FarPoints.of(points)
         is_auto = self.penalty == "auto"
         farthest = self._penalty_by_distance(far) if is_auto else float(self.penalty)
         self.penalty_ = farthest * far.unit if is_auto else farthest
@@ -244,75 +243,66 @@ class DPMeans(CenterEstimator):
         )
         return float(penalties[-1]) / 2 if len(penalties) else float(np.finfo(np.float64).tiny)
 
-    def _run(self, start: Start) -> list[StageEnd]:
+    def _fit(self, points: Points, fit: Fit) -> Result:
         if self.effort == "none":
-            return super()._run(start)
+            fit.history.phase("improving")
+            return anneal(points, np.atleast_2d(points.mean()), fit.stages, fit)
         try:
-            return self._run_with_search(start)
+            return self._fit_with_search(points, fit)
         except SearchStopped as stopped:
-            return start.stopped(str(stopped))
+            return Result(fit.best_centers(), str(stopped), was_stopped=True)
 
-    def _run_with_search(self, start: Start) -> list[StageEnd]:
+    def _fit_with_search(self, points: Points, fit: Fit) -> Result:
         """Run the paper's algorithm, search from where it ends, and run it again."""
-        rows, rng, efforts = start.data.rows, start.fit.rng, EFFORTS[self.effort]
-        order, _ = order_by_place(rows, rng)
-        stages, found = start.stages, None
+        rng, efforts = fit.rng, EFFORTS[self.effort]
+        order, _ = order_by_place(points, rng)
+        stages, found = fit.stages, None
         if self.penalty == "auto":
-            steps = Steps(self._search(start, price=0.0), order)
+            steps = Steps(self._search(points, fit, price=0.0), order)
             found, price = steps.found_with_price(self.n_clusters_wanted, efforts[0])
             self.penalty_ = price or self.penalty_
-            far = _FarPoints.of(rows)
+            far = _FarPoints.of(points)
             stages = [self._stage(far, self.penalty_ / far.unit)]
 
         def seeds(n_centers: int) -> FloatArray:
-            n_tried, left = n_greedy_candidates(n_centers), start.fit.seconds_left()
-            return choose_seeds(rows, n_centers, rng, n_candidates=n_tried, seconds=left)[0]
+            n_tried, left = n_greedy_candidates(n_centers), fit.seconds_left()
+            return choose_seeds(points, n_centers, rng, n_candidates=n_tried, seconds=left)[0]
 
-        search = self._search(start, self.penalty_)
+        search = self._search(points, fit, self.penalty_)
         if found is not None:
             search.begin(found)
-        ends = start.anneal(start.seeds(), stages)
-        if ends[-1].was_stopped:
-            search.begin(search.measured(ends[-1].centers))
-            raise SearchStopped(ends[-1].reason)
-        found = search_over_k(Steps(search, order), seeds, efforts, ends[-1].centers)
-        ends = start.anneal(found.centers, stages)
-        start.history.keep(ends[-1].centers)
-        return ends
+        end = anneal(points, np.atleast_2d(points.mean()), stages, fit)
+        if end.was_stopped:
+            search.begin(search.measured(end.centers))
+            raise SearchStopped(end.reason)
+        found = search_over_k(Steps(search, order), seeds, efforts, end.centers)
+        end = anneal(points, found.centers, stages, fit)
+        fit.history.keep(end.centers)
+        return end
 
-    def _search(self, start: Start, price: float) -> Search:
-        rows = start.data.rows
-        settled = CentersSettled(tolerance_by_weight(rows, self.tol))
+    def _search(self, points: Points, fit: Fit, price: float) -> Search:
+        settled = CentersSettled(tolerance_by_weight(points, self.tol))
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter, AtPrice(price))
-        return Search(
-            rows,
-            [lloyd],
-            start.fit,
-            start.history,
-            start.callback,
-            least_gain=EFFORTS[self.effort][0].least_gain,
-            price=price,
-        )
+        least_gain = EFFORTS[self.effort][0].least_gain
+        return Search(points, [lloyd], fit, least_gain=least_gain, price=price)
 
-    def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
-        return np.atleast_2d(data.rows.mean())
-
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run = super()._finish(start, ends)
-        return run.with_attributes(objective_=run.inertia + self.penalty_ * len(run.centers))
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result = super()._attributes(points, fit, result)
+        objective = result.inertia + self.penalty_ * len(result.centers)
+        return result.with_attributes(objective_=objective)
 
 
 @dataclass(frozen=True, slots=True)
 class _FarPoints:
     """Points with a weight, whose distances do not depend on the order of rows or on copies."""
 
-    rows: Rows
+    rows: Points
     places: IndexArray  # in an order that depends only on where the points lie
     weights: FloatArray
     unit: float  # the mean weight of distinct points, at most one
 
     @classmethod
-    def of(cls, rows: Rows) -> _FarPoints:
+    def of(cls, rows: Points) -> _FarPoints:
         order, key = order_by_place(rows, np.random.RandomState(0))
         weights = rows.sample_weight(order)
         has_weight = weights > 0

@@ -21,9 +21,9 @@ from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Learner, Sweep
 from powermeans.mathematics.rules import Hard, Reached, Rule
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import CenterEstimator, Run, report_end
+from powermeans.methods.base import CenterEstimator
 from powermeans.methods.learning_rates import LearningRate, rates_of
-from powermeans.points.opening import Opened
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 
@@ -175,6 +175,10 @@ class GradientKMeans(CenterEstimator):
         ],
     }
 
+    _advice = (
+        "raise max_iter or tol, or choose another learning_rate; above 2 over the weight of a "
+        "cluster steps do not converge"
+    )
     _why_whole = "A step depends on the weight of a center, which has another in each column then"
 
     def __init__(
@@ -198,15 +202,7 @@ class GradientKMeans(CenterEstimator):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        settled = CentersSettled(tolerance_by_weight(data.rows, self.tol))
-        steps = GradientSteps(self.learning_rate, settled, data.dtype)
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        settled = CentersSettled(tolerance_by_weight(points, self.tol))
+        steps = GradientSteps(self.learning_rate, settled, points.given.dtype)
         return [Stage.of(steps, self.max_iter)]
-
-    def _report_end(self, run: Run) -> None:
-        report_end(
-            run,
-            self.verbose,
-            "raise max_iter or tol, or choose another learning_rate; above 2 over the weight of a "
-            "cluster steps do not converge",
-        )

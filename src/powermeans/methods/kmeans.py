@@ -9,18 +9,19 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from powermeans.engine.anneal import Stage
+from powermeans.engine.anneal import Result, Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepState
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import RelocateEmpty
 from powermeans.errors import warn_caller
 from powermeans.mathematics.schedules import Fixed
-from powermeans.methods.base import CenterEstimator, Run
+from powermeans.methods.base import CenterEstimator
+from powermeans.methods.documented import one_of
 from powermeans.points.needs import Needs
-from powermeans.points.opening import Opened
+from powermeans.points.protocol import Points
 
 _N_RUNS_FROM_RANDOM_STARTS = 10
 
@@ -105,10 +106,10 @@ class KMeans(CenterEstimator):
     _lowers_inertia = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), one_of({"auto"})],
+        "n_init": [one_of({"auto"}), Interval(Integral, 1, None, closed="left")],
         "copy_x": ["boolean"],
-        "algorithm": [StrOptions({"lloyd", "elkan", "auto"})],
+        "algorithm": [one_of({"lloyd", "elkan", "auto"})],
     }
 
     def __init__(
@@ -139,13 +140,13 @@ class KMeans(CenterEstimator):
     def _needs(self) -> Needs:
         return super()._needs().measured(takes_narrow=True).refusing(parts=None, tensors=None)
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
         if self.algorithm == "elkan" and self._n_centers == 1:
             warn_caller(
                 "algorithm='elkan' doesn't make sense for a single cluster. Using 'lloyd' instead.",
                 RuntimeWarning,
             )
-        settled = CentersSettled(self.tol * data.rows.mean_variance())
+        settled = CentersSettled(self.tol * points.mean_variance())
         return [Stage(Fixed(-math.inf), settled, self.max_iter, RelocateEmpty())]
 
     def _n_runs(self) -> int:
@@ -154,10 +155,10 @@ class KMeans(CenterEstimator):
         varies = callable(self.init) or (isinstance(self.init, str) and self.init == "random")
         return _N_RUNS_FROM_RANDOM_STARTS if varies else 1
 
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
-        if self.verbose and end.has_converged and not end.was_stopped:
-            print(f"Converged at iteration {len(run.history.records) - 1}: {end.reason}.")
+    def _report_end(self, result: Result) -> None:
+        if self.verbose and result.has_converged and not result.was_stopped:
+            n_iter = result.attributes["n_iter_"]
+            print(f"Converged at iteration {n_iter - 1}: {result.reason}.")
 
     def _lines(self) -> _LinesOfSklearn:
         return _LinesOfSklearn()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, cast
@@ -12,17 +12,17 @@ from typing import Any, ClassVar, Literal, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import HasMethods, Interval, Options, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, Options
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans import divergences
-from powermeans.engine.anneal import Callback, Stage, StageEnd
-from powermeans.engine.fit import Fit
+from powermeans.engine.anneal import Result, Stage, anneal
+from powermeans.engine.fit import Callback, Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.search.effort import EFFORTS, Effort
-from powermeans.engine.search.search import Found, Seeds, is_nearby, search
-from powermeans.engine.seeds.initial import initial_centers
+from powermeans.engine.search.search import is_nearby, search
 from powermeans.engine.stopping import (
+    WITHOUT_LABELS,
     CentersSettled,
     MaxSeconds,
     ObjectiveSettled,
@@ -32,7 +32,7 @@ from powermeans.engine.stopping import (
     refuse_labels,
 )
 from powermeans.engine.updates import LabelsStay, RelocateEmpty, SeparateCoincident, Update
-from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning, warn_caller
+from powermeans.errors import Argument, ArgumentError, UnlikeScalesWarning
 from powermeans.mathematics.power_mean import memberships
 from powermeans.mathematics.rules import Power, Rule
 from powermeans.mathematics.schedules import (
@@ -43,9 +43,10 @@ from powermeans.mathematics.schedules import (
     check_schedule,
     resting_power,
 )
-from powermeans.methods.base import CenterEstimator, Run, Start
+from powermeans.methods.base import CenterEstimator
+from powermeans.methods.documented import one_of
 from powermeans.methods.shared_covariance import (
-    LearningRows,
+    LearningPoints,
     LearnWhileAnnealing,
     learned_attributes,
     learned_divergence,
@@ -54,12 +55,12 @@ from powermeans.methods.shared_covariance import (
 )
 from powermeans.optimality.gap import CLOSED
 from powermeans.optimality.line import SECONDS_FOR_EACH_VALUE, line_through
-from powermeans.points.compiled import EuclideanRows
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened, in_memory
-from powermeans.points.protocol import Rows
+from powermeans.points.opening import MatrixLike
+from powermeans.points.protocol import Points
 from powermeans.system.attributes import forget
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
@@ -212,32 +213,33 @@ class PowerKMeans(CenterEstimator):
         spent_: Spent is_optimal_: flag covariance_: finite[d,d]"""
 
     _lowers_inertia = True
+    _advice = "raise max_iter or tol, or the factor of the schedule"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "n_clusters": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "n_clusters": [Interval(Integral, 1, None, closed="left"), one_of({"auto"})],
         "init": [
-            StrOptions({"k-means++", "plain-k-means++", "d-weighted", "random"}),
+            one_of({"k-means++", "plain-k-means++", "d-weighted", "random"}),
             callable,
             "array-like",
         ],
         "power": [
             Interval(Real, None, Power.highest, closed="right"),
             Options(Real, {-math.inf}),
-            StrOptions({"auto"}),
+            one_of({"auto"}),
         ],
         "schedule": [
             Interval(Real, 1, None, closed="neither"),
-            StrOptions({"auto"}),
+            one_of({"auto"}),
             HasMethods(["__iter__"]),
         ],
         "polish": ["boolean"],
-        "effort": [StrOptions({"none", *EFFORTS})],
+        "effort": [one_of({"none", *EFFORTS})],
         "stop": [StopRule, None],
-        "n_init": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "divergence": [StrOptions(set(divergences.NAMES)), divergences.Divergence],
-        "missing": [StrOptions({"error", "observed"})],
+        "n_init": [one_of({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "divergence": [one_of(divergences.NAMES), divergences.Divergence],
+        "missing": [one_of({"error", "observed"})],
         "n_threads": [Integral, None],
-        "callback": [callable, StrOptions({"progress"}), None],
+        "callback": [callable, one_of({"progress"}), None],
     }
 
     n_clusters_: int
@@ -435,51 +437,51 @@ class PowerKMeans(CenterEstimator):
     def _learns_covariance(self) -> bool:
         return divergences.resolve(self.divergence).is_learned
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
         if (given := self._given_powers()) is not None:
             check_schedule(given, n_powers=self.max_iter)
-        if not (self.polish and data.rows.holds_labels):
+        if not (self.polish and points.holds_labels):
             refuse_labels(self.stop)
-        if self._has_time_for_hard_sweeps_only(data.rows, fit):
-            return [self._hard_stage(data)]
-        fit.critical_power = critical_power = data.rows.critical_power()
+        if self._has_time_for_hard_sweeps_only(points, fit):
+            return [self._hard_stage(points)]
+        fit.critical_power = critical_power = points.critical_power()
         schedule = self._powers(critical_power, fit)
         if not self.polish and isinstance(self.schedule, AuthorsSchedule):
-            return [self._authors_stage(self.schedule, data)]
+            return [self._authors_stage(self.schedule, points)]
         if not self.polish:
-            learn = self._learning_while_annealing(data, fit, Update())
-            settled = ObjectiveSettled(self.tol / math.sqrt(data.n_features))
+            learn = self._learning_while_annealing(points, fit, Update())
+            settled = ObjectiveSettled(self.tol / math.sqrt(points.given.n_features))
             return [Stage(schedule, either(settled, self.stop), self.max_iter, learn)]
-        tolerance = self.tol * data.rows.mean_variance()
+        tolerance = self.tol * points.mean_variance()
         are_hard = WeightsHard(critical_power, self._n_centers, tolerance, resting_power(schedule))
-        separate = SeparateCoincident(critical_power, data.rows.spread_of_features())
+        separate = SeparateCoincident(critical_power, points.spread_of_features())
         n_powers = self.max_iter
         if self._searches() and isinstance(self.schedule, str):
             n_powers = min(n_powers, self._first_effort(fit).n_powers)
-        learn = self._learning_while_annealing(data, fit, separate)
-        return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(data)]
+        learn = self._learning_while_annealing(points, fit, separate)
+        return [Stage(schedule, are_hard, n_powers, learn), self._hard_stage(points)]
 
-    def _hard_stage(self, data: Opened) -> Stage:
-        settled = CentersSettled(self.tol * data.rows.mean_variance())
+    def _hard_stage(self, points: Points) -> Stage:
+        settled = CentersSettled(self.tol * points.mean_variance())
         return Stage(Fixed(-math.inf), either(settled, self.stop), self.max_iter, RelocateEmpty())
 
-    def _has_time_for_hard_sweeps_only(self, rows: Rows, fit: Fit) -> bool:
+    def _has_time_for_hard_sweeps_only(self, rows: Points, fit: Fit) -> bool:
         """Return whether it is too late for annealing and for a search among all points."""
         if not (self.polish and fit.is_late()):
             return False
         return not (self._draws_centers() and is_nearby(rows, self._n_centers, self.effort))
 
-    def _learning_while_annealing(self, data: Opened, fit: Fit, update: Update) -> Update:
+    def _learning_while_annealing(self, points: Points, fit: Fit, update: Update) -> Update:
         """Return the update with the joint one of the covariance, where a descent learns it."""
-        if isinstance(data.rows, LearningRows) and not self._searches():
-            return LearnWhileAnnealing(data.rows, fit.seconds_left, update)
+        if isinstance(points, LearningPoints) and not self._searches():
+            return LearnWhileAnnealing(points, fit.seconds_left, update)
         return update
 
-    def _authors_stage(self, schedule: AuthorsSchedule, data: Opened) -> Stage:
-        if self._learns_covariance() or not data.rows.holds_labels:
+    def _authors_stage(self, schedule: AuthorsSchedule, points: Points) -> Stage:
+        if self._learns_covariance() or not points.holds_labels:
             raise ArgumentError(
-                "ends a fit without polish by the labels of its sweeps, which are not stored for "
-                "points in parts, tensors, by Manhattan distances, or with a learned covariance",
+                "ends a fit without polish by the labels of its sweeps, which are not stored with "
+                f"a learned covariance, {WITHOUT_LABELS}",
                 "pass Geometric(-1.0, 1.06), or polish=True",
                 argument="schedule",
                 value=schedule,
@@ -503,7 +505,8 @@ class PowerKMeans(CenterEstimator):
     def _powers(self, critical_power: float, fit: Fit) -> Iterable[float | Rule]:
         if (given := self._given_powers()) is not None:
             return given
-        start = self._start_power(critical_power)
+        is_auto = self.power == "auto"
+        start = min(2 * critical_power - 1, -1.0) if is_auto else float(self.power)
         if start == -math.inf:
             return Fixed(start)
         if self.schedule != "auto":
@@ -511,21 +514,16 @@ class PowerKMeans(CenterEstimator):
         if not self._searches():
             return Geometric(start, _GROWTH_WITHOUT_SEARCH)
         schedule = Geometric(start, _GROWTH_IN_A_SEARCH ** (1 / self._first_effort(fit).n_powers))
-        return Whole(schedule) if self.power == "auto" else schedule
+        return Whole(schedule) if is_auto else schedule
 
-    def _start_power(self, critical_power: float) -> float:
-        if self.power == "auto":
-            return min(2 * critical_power - 1, -1.0)
-        return float(self.power)
-
-    def _run(self, start: Start) -> list[StageEnd]:
+    def _fit(self, points: Points, fit: Fit) -> Result:
         if not self._learns_covariance():
-            return self._run_in_space(start)
+            return self._fit_in_space(points, fit)
         most_learned = 0 if not self.polish else 5 if self._searches() else 1
-        return run_with_covariance(start, self._run_in_space, most_learned)
+        return run_with_covariance(points, fit, self._fit_in_space, most_learned)
 
-    def _attributes_at(self, centers: FloatArray) -> dict[str, Any] | None:
-        return None if self._learns_covariance() else super()._attributes_at(centers)
+    def _of_a_sweep(self, centers: FloatArray) -> dict[str, Any] | None:
+        return None if self._learns_covariance() else super()._of_a_sweep(centers)
 
     @property
     def has_means(self) -> bool:
@@ -533,47 +531,41 @@ class PowerKMeans(CenterEstimator):
         adds_up = divergences.resolve(self.divergence).needs_all_points is None
         return self.missing == "error" and adds_up
 
-    def _run_in_space(self, start: Start) -> list[StageEnd]:
+    def _fit_in_space(self, points: Points, fit: Fit) -> Result:
         """Make one run with the present divergence."""
-        found = self.find_centers(start)
-        if found.was_stopped and start.fit.is_late():
-            return self._with_means(start, found.ends)
+        found = self.find_centers(points, fit)
+        if found.was_stopped and fit.is_late():
+            return self._with_means(points, fit, found)
         # After a search near many centers, which leaves no others, they would take longest.
         if not found.solutions or found.was_stopped:
-            return found.ends
-        start.history.phase("final sweeps")
-        ends = start.anneal(found.centers, start.stages[-1:])
-        start.history.keep(ends[-1].centers)
-        return ends
+            return found
+        fit.history.phase("final sweeps")
+        end = anneal(points, found.centers, fit.stages[-1:], fit)
+        fit.history.keep(end.centers)
+        return end
 
-    def _with_means(self, start: Start, ends: list[StageEnd]) -> list[StageEnd]:
+    def _with_means(self, points: Points, fit: Fit, found: Result) -> Result:
         """Move the centers of a run whose time is up to the means of their points."""
-        is_hard = len(start.stages) == 1  # from the first sweep on
-        if is_hard or is_nearby(start.data.rows, self._n_centers, self.effort):
-            return ends
-        ends = start.anneal(ends[-1].centers, [replace(start.stages[-1], max_iter=1)])
-        start.history.keep(ends[-1].centers)
-        return ends
+        is_hard = len(fit.stages) == 1  # from the first sweep on
+        if is_hard or is_nearby(points, self._n_centers, self.effort):
+            return found
+        end = anneal(points, found.centers, [replace(fit.stages[-1], max_iter=1)], fit)
+        fit.history.keep(end.centers)
+        return end
 
-    def find_centers(self, start: Start) -> Found:
+    def find_centers(self, points: Points, fit: Fit) -> Result:
         """Search, without the final sweeps, or make one descent."""
-        rows = start.data.rows
-        if not self._searches() or self._has_time_for_hard_sweeps_only(rows, start.fit):
-            return Found(super()._run(start))
-        if (centers := self._best_on_a_line(start.data, start.fit)) is not None:
-            return Found(start.anneal(centers, start.stages[-1:]))
-        is_default = isinstance(self.init, str) and self.init == "k-means++"
-        seeds = Seeds(self._n_centers, start.seeds, not self._draws_centers(), is_default)
-        return search(
-            rows, seeds, start.stages, self.effort, start.fit, start.history, start.callback
-        )
+        if not self._searches() or self._has_time_for_hard_sweeps_only(points, fit):
+            return super()._fit(points, fit)
+        if (centers := self._best_on_a_line(points, fit)) is not None:
+            return anneal(points, centers, fit.stages[-1:], fit)
+        return search(points, self.effort, fit)
 
-    def _best_on_a_line(self, data: Opened, fit: Fit) -> FloatArray | None:
+    def _best_on_a_line(self, points: Points, fit: Fit) -> FloatArray | None:
         """Return the best centers where all points lie on a line, if there is time to find them."""
-        if type(data.rows) is not EuclideanRows:
+        if type(points) is not EuclideanPoints:
             return None
-        points = in_memory(data)
-        line = line_through(points.points, points.weights)
+        line = line_through(points.given.array, points.given.weights)
         if line is None or len(line.values) < self._n_centers:
             return None
         if len(line.values) * SECONDS_FOR_EACH_VALUE > fit.seconds_left():
@@ -582,25 +574,18 @@ class PowerKMeans(CenterEstimator):
         fit.optimum = line.least_inertia(starts)
         return line.centers(starts)
 
-    def _initial_centers(self, data: Opened, fit: Fit, sample: Rows | None = None) -> FloatArray:
-        """Return centers to start from, where they are drawn others at each call."""
-        return initial_centers(self.init, self._n_centers, data, fit, sample)
-
-    def _report_end(self, run: Run) -> None:
-        report_ends(run, self.verbose)
-
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run = super()._finish(start, ends)
-        learned = learned_attributes(start.data.rows)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result = super()._attributes(points, fit, result)
+        learned = learned_attributes(points)
         # Not what rounding of the centers has spoilt.
-        is_optimal = run.inertia <= start.fit.optimum * (1 + CLOSED)
-        found = {"is_optimal_": is_optimal, **annealing_attributes(start), **learned}
-        return run.with_attributes(**found)
+        is_optimal = result.inertia <= fit.optimum * (1 + CLOSED)
+        found = {"is_optimal_": is_optimal, **annealing_attributes(fit), **learned}
+        return result.with_attributes(**found)
 
-    def _keep(self, run: Run) -> None:
+    def _keep(self, result: Result) -> None:
         # Those of a former fit would describe another divergence.
-        forget(self, *{"covariance_", "divergence_"}.difference(run.attributes))
-        super()._keep(run)
+        forget(self, *{"covariance_", "divergence_"}.difference(result.attributes))
+        super()._keep(result)
 
 
 def as_power_kmeans(estimator: CenterEstimator) -> PowerKMeans:
@@ -610,33 +595,18 @@ def as_power_kmeans(estimator: CenterEstimator) -> PowerKMeans:
     return PowerKMeans(**{name: given[name] for name in known})
 
 
-def annealing_attributes(start: Start) -> dict[str, Any]:
+def annealing_attributes(fit: Fit) -> dict[str, Any]:
     """Return the attributes of a run of annealing and search."""
     return {
-        "power_": start.history.last_soft_power(),
-        "critical_power_": start.fit.critical_power,
-        "n_separated_": start.history.n_separated,
-        "spent_": start.history.spent(),
+        "power_": fit.history.last_soft_power(),
+        "critical_power_": fit.critical_power,
+        "n_separated_": fit.history.n_separated,
+        "spent_": fit.history.spent(),
     }
 
 
-def report_ends(
-    run: Run, verbose: Any, advice: str = "raise max_iter or tol, or the factor of the schedule"
-) -> None:
-    """Print why each stage ended, and warn of those that were cut short."""
-    for end in run.ends:
-        stage = "Lloyd" if end.power == -math.inf else "annealing"
-        if verbose:
-            print(f"End of {stage}: {end.reason}.")
-        if not (end.has_converged or end.was_stopped):
-            warn_caller(
-                f"{stage} was cut short at power={end.power:.4g} by {end.reason}: {advice}",
-                ConvergenceWarning,
-            )
-
-
 def searched(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     weights: FloatArray | None,
     n_clusters: int,
     *,
@@ -660,16 +630,3 @@ def searched(
         for kind in (ConvergenceWarning, UnlikeScalesWarning):
             warnings.simplefilter("ignore", kind)
         return model.fit(points, sample_weight=weights)
-
-
-def with_second_starts(start: Start, others: Iterator[FloatArray]) -> Start:
-    """Return the start with these centers after its first seeds, and then its other seeds."""
-    is_first = True
-
-    def seeds(*sample: Rows) -> FloatArray:
-        nonlocal is_first
-        centers = None if is_first or sample else next(others, None)
-        is_first = False
-        return start.seeds(*sample) if centers is None else centers
-
-    return replace(start, seeds=seeds)

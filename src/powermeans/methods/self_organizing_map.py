@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -11,10 +10,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from powermeans.divergences import SquaredEuclidean
-from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.anneal import Result, Stage, anneal
 from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import uniform_seeds
 from powermeans.engine.stopping import CentersSettled
@@ -22,9 +20,10 @@ from powermeans.engine.updates import Sweep, Update
 from powermeans.mathematics.principal_axes import principal_axes
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import CenterEstimator, Run, Start
+from powermeans.methods.base import CenterEstimator
+from powermeans.methods.documented import one_of
 from powermeans.points.checks.centers import check_init
-from powermeans.points.opening import InMemory, Opened, in_memory
+from powermeans.points.protocol import Points, distances_in_blocks
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
 
@@ -79,7 +78,8 @@ class SelfOrganizingMap(CenterEstimator):
         Weighted mean distance to the nearest center, not squared.
     topographic_error_ : float
         Weighted share of the points whose two nearest centers belong to nodes that are not
-        neighbours (Kiviluoto 1996); diagonal neighbours count as neighbours.
+        neighbours (Kiviluoto 1996); diagonal neighbours count as neighbours. NaN after a fit that
+        was interrupted.
     n_iter_ : int
         Number of epochs.
     history_ : recarray
@@ -112,8 +112,8 @@ class SelfOrganizingMap(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shape": ["array-like"],
-        "topology": [StrOptions(set(_REACH))],
-        "init": [StrOptions({"pca", "random"}), "array-like"],
+        "topology": [one_of(_REACH)],
+        "init": [one_of({"pca", "random"}), "array-like"],
         "radius": [Interval(Real, 0, None, closed="neither"), None],
         "final_radius": [Interval(Real, 0, None, closed="neither")],
         "n_epochs": [Interval(Integral, 1, None, closed="left")],
@@ -159,7 +159,7 @@ class SelfOrganizingMap(CenterEstimator):
                 "has another number of nodes: pass a shape of as many"
             )
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
         distances = self._grid().distances()
         return [
             Stage(
@@ -183,26 +183,36 @@ class SelfOrganizingMap(CenterEstimator):
             )
         return np.geomspace(start, self.final_radius, self.n_epochs)
 
-    def _initial_centers(self, data: Opened, fit: Fit) -> FloatArray:
-        grid = self._grid()
-        if not isinstance(self.init, str):
-            return data.of_used_columns(check_init(self.init, grid.n_nodes, data.n_features))
-        if self.init == "random":
-            return uniform_seeds(data.rows, grid.n_nodes, fit.rng)
-        given = in_memory(data)
-        found = principal_axes(given.points, given.weights, min(2, data.n_features))
-        steps = grid.from_center()[:, : len(found.axes)]
-        return np.asarray(found.mean + (steps * found.deviations) @ found.axes)
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        centers = self._initial_centers(points, fit)
+        fit.history.phase("improving")
+        return anneal(points, centers, fit.stages, fit)
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, data, grid = super()._finish(start, ends), in_memory(start.data), self._grid()
-        centers = run.centers.astype(np.float64)
-        weights = np.ones(data.rows.n_points) if data.weights is None else data.weights
-        distances = np.sqrt(data.rows.nearness(centers).sq_dist())
-        return run.with_attributes(
+    def _initial_centers(self, points: Points, fit: Fit) -> FloatArray:
+        grid, given = self._grid(), points.given
+        if not isinstance(self.init, str):
+            return given.of_used_columns(check_init(self.init, grid.n_nodes, given.n_features))
+        if self.init == "random":
+            return uniform_seeds(points, grid.n_nodes, fit.rng)
+        found = principal_axes(given.array, given.weights, min(2, given.n_features))
+        steps, deviations = grid.from_center(), found.deviations
+        if len(deviations) < 2 or deviations[1] <= 1e-6 * deviations[0]:
+            # Points on a line: rounding alone would part nodes that begin at one place.
+            steps = steps @ [[1.0], [0.5 / max(grid.shape)]]
+        return found.mean + steps * deviations[: steps.shape[1]] @ found.axes[: steps.shape[1]]
+
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result, given, grid = super()._attributes(points, fit, result), points.given, self._grid()
+        centers = result.centers.astype(np.float64)
+        weights = np.ones(points.n_points) if given.weights is None else given.weights
+        distances = np.sqrt(points.nearness(centers).sq_dist())
+        # The error takes longer than a sweep, and who interrupts a fit does not wait for it.
+        is_short = result.was_stopped
+        error = math.nan if is_short else _topographic_error(points, weights, centers, grid)
+        return result.with_attributes(
             grid_positions_=grid.positions(),
             quantization_error_=float(np.average(distances, weights=weights)),
-            topographic_error_=_topographic_error(data, weights, centers, grid),
+            topographic_error_=error,
         )
 
     def _grid(self) -> Grid:
@@ -214,9 +224,9 @@ class SelfOrganizingMap(CenterEstimator):
             )
         return Grid((int(shape[0]), int(shape[1])), self.topology)
 
-    def _report_end(self, run: Run) -> None:
+    def _report_end(self, result: Result) -> None:
         if self.verbose:
-            print(f"The end: {len(run.history.records)} epochs.")
+            print(f"The end: {result.attributes['n_iter_']} epochs.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,13 +287,13 @@ class ShareOverGrid(Update):
 
 
 def _topographic_error(
-    data: InMemory, weights: FloatArray, centers: FloatArray, grid: Grid
+    points: Points, weights: FloatArray, centers: FloatArray, grid: Grid
 ) -> float:
     """Return the share of the points whose two nearest centers are not neighbours."""
     if grid.n_nodes == 1:
         return 0.0
     apart = 0.0
-    for chunk, sq_dist in SquaredEuclidean().in_chunks(data.points, centers):
+    for chunk, sq_dist in distances_in_blocks(points, centers):
         first, second = np.argpartition(sq_dist, 1, axis=1)[:, :2].T
         apart += float(weights[chunk] @ ~grid.are_neighbours(first, second))
     return apart / float(weights.sum())

@@ -14,16 +14,17 @@ from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import as_float64, dense_chunks
 from powermeans.divergences.mahalanobis import FewAxes, Mahalanobis
-from powermeans.engine.anneal import StageEnd
+from powermeans.engine.anneal import Result, anneal
+from powermeans.engine.fit import Fit
 from powermeans.engine.updates import RelocateEmpty, Sweep, Update
 from powermeans.errors import Argument, ArgumentError
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import Start
-from powermeans.points.bregman import BregmanRows
+from powermeans.points.bregman import BregmanPoints
+from powermeans.points.checks.points import Admitted
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.opening import InMemory, rows_for
-from powermeans.points.protocol import Rows
+from powermeans.points.opening import given_by, rows_for
+from powermeans.points.protocol import Points
 from powermeans.system.free_memory import free_memory
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
@@ -43,7 +44,7 @@ _LARGEST = 1e60
 _MATRICES_OF_MANY_POINTS, _MATRICES_OF_FEW_POINTS = 8, 3
 
 
-class LearningRows(BregmanRows):
+class LearningPoints(BregmanPoints):
     """Points, by the covariance of all of them at first, and what those of clusters come from."""
 
     def __init__(
@@ -63,11 +64,12 @@ class LearningRows(BregmanRows):
 
 # BLAS that shares busy processors decomposes a covariance ten times as long with several threads.
 @blas_on_one_thread()
-def open_learning(points: Any, weights: FloatArray | None, measure: Measure) -> LearningRows:
+def open_learning(points: Any, weights: FloatArray | None, measure: Measure) -> LearningPoints:
     """Return rows that learn the covariance of clusters."""
     rows = rows_for(replace(measure, opener=None), points, weights)
-    scatter = scatter_of(InMemory(points, weights, rows))
-    return LearningRows(points, weights, scatter, measure.n_threads)
+    rows.given = given_by(Admitted(points, weights, math.nan), measure)
+    scatter = scatter_of(rows)
+    return LearningPoints(points, weights, scatter, measure.n_threads)
 
 
 def needs_of_learning(needs: Needs) -> Needs:
@@ -93,9 +95,9 @@ def learned_divergence(model: Any) -> Mahalanobis:
     return Mahalanobis(model.covariance_)
 
 
-def learned_attributes(rows: Rows) -> dict[str, Any]:
+def learned_attributes(rows: Points) -> dict[str, Any]:
     """Return what a fit has learned besides centers; nothing where the distance was given."""
-    if not isinstance(rows, LearningRows):
+    if not isinstance(rows, LearningPoints):
         return {}
     attributes: dict[str, Any] = {"covariance_": rows.metric.covariance}
     return attributes | ({"divergence_": rows.metric} if isinstance(rows.metric, FewAxes) else {})
@@ -103,44 +105,47 @@ def learned_attributes(rows: Rows) -> dict[str, Any]:
 
 @blas_on_one_thread()
 def run_with_covariance(
-    start: Start,
-    run_in_space: Callable[[Start], list[StageEnd]],
+    points: Points,
+    fit: Fit,
+    run_in_space: Callable[[Points, Fit], Result],
     most_learned: int,
-) -> list[StageEnd]:
+) -> Result:
     """Run with the covariance of all points, then with that within the clusters while it helps.
 
     Covariances have determinant one, which makes their inertias comparable.
     """
-    rows = cast("LearningRows", start.data.rows)
+    rows = cast("LearningPoints", points)
     rows.use(best_divergence := cast("Mahalanobis", rows.opened_with))
     if most_learned == 0:
-        return run_in_space(start)
-    learning = replace(start.stages[-1], update=LearnCovariance(rows, start.fit.seconds_left))
-    best, least = list[StageEnd](), math.inf
+        return run_in_space(rows, fit)
+    learning = replace(fit.stages[-1], update=LearnCovariance(rows, fit.seconds_left))
+    best: Result | None = None
+    least = math.inf
     for _ in range(most_learned):
-        ends = run_in_space(start)
-        if not ends[-1].was_stopped:
-            ends = [*ends, *start.anneal(ends[-1].centers, [learning])]
-        was_stopped = ends[-1].was_stopped
-        if was_stopped and not best:  # with nothing to compare it with
-            return ends
-        _, inertia = rows.assign(ends[-1].centers)
+        result = run_in_space(rows, fit)
+        if not result.was_stopped:
+            result = anneal(rows, result.centers, [learning], fit).after(result)
+        was_stopped = result.was_stopped
+        if was_stopped and best is None:  # with nothing to compare it with
+            return result
+        _, inertia = rows.assign(result.centers)
         is_better = inertia < least * (1 - _LEAST_GAIN)
         if is_better:
-            best, least = ends, inertia
+            best, least = result, inertia
             best_divergence = rows.metric
         if was_stopped or not is_better:
             break
+    assert best is not None, "the first inertia is less than infinity"
     rows.use(best_divergence)
-    start.history.keep(best[-1].centers)
-    return [*best[:-1], replace(best[-1], was_stopped=was_stopped)]
+    fit.history.keep(best.centers)
+    return replace(best, was_stopped=was_stopped)
 
 
 class Scatter(abc.ABC):
     """Learn the covariance of all points, and those within clusters."""
 
     __slots__ = ()
-    data: InMemory
+    data: Points
 
     @abc.abstractmethod
     def divergence_of_all(self) -> Mahalanobis:
@@ -159,13 +164,13 @@ class Scatter(abc.ABC):
         """
 
 
-def scatter_of(data: InMemory) -> Scatter:
+def scatter_of(data: Points) -> Scatter:
     """Return the scatter of the points.
 
     Raise if they leave the range of their squares, or no matrix of the features fits into memory.
     """
-    _check_size(data.points)
-    n_points, n_features = data.points.shape
+    _check_size(data.given.array)
+    n_points, n_features = data.given.array.shape
     is_few = 2 * n_points <= n_features
     n_matrices = _MATRICES_OF_FEW_POINTS if is_few else _MATRICES_OF_MANY_POINTS
     n_bytes, free = 8 * n_features**2 * n_matrices, free_memory()
@@ -196,16 +201,16 @@ def _check_size(points: Any) -> None:
 class FewPoints(Scatter):
     """Deviations of fewer points than features, whose products are never formed."""
 
-    data: InMemory
+    data: Points
     mean: FloatArray
     scales: FloatArray  # as in `ManyPoints`
 
     @classmethod
-    def of(cls, data: InMemory) -> FewPoints:
+    def of(cls, data: Points) -> FewPoints:
         """Return the deviations of the points from their weighted mean."""
-        mean = data.rows.mean()
+        mean = data.mean()
         squares = np.square(weighted_deviations(data, mean)).sum(axis=0)
-        return cls(data, mean, scales_from(squares, mean, data.rows.total_weight))
+        return cls(data, mean, scales_from(squares, mean, data.total_weight))
 
     def divergence_of_all(self) -> Mahalanobis:
         """Return the divergence of the deviations from the mean."""
@@ -234,37 +239,37 @@ def scales_from(squares: FloatArray, mean: FloatArray, total_weight: float) -> F
     return np.sqrt(np.where(varies, squares, usual))
 
 
-def weighted_deviations(data: InMemory, centers: FloatArray) -> FloatArray:
+def weighted_deviations(data: Points, centers: FloatArray) -> FloatArray:
     """Return the points less their centers, times the roots of their weights."""
-    deviations = as_float64(data.points) - centers
-    return deviations if data.weights is None else np.sqrt(data.weights)[:, None] * deviations
+    deviations = as_float64(data.given.array) - centers
+    weights = data.given.weights
+    return deviations if weights is None else np.sqrt(weights)[:, None] * deviations
 
 
 @dataclass(frozen=True, slots=True)
 class ManyPoints(Scatter):
     """Weighted products of deviations from the mean, summed over all points, and the mean."""
 
-    data: InMemory
+    data: Points
     total: FloatArray
     mean: FloatArray
 
     @classmethod
-    def of(cls, data: InMemory) -> ManyPoints:
+    def of(cls, data: Points) -> ManyPoints:
         """Return the scatter of the points about their weighted mean."""
-        mean = data.rows.mean()
+        mean = data.mean()
         total = np.zeros((len(mean), len(mean)))
-        for rows, chunk in dense_chunks(data.points):
+        for rows, chunk in dense_chunks(data.given.array):
             deviations = chunk - mean
-            weighted = (
-                deviations if data.weights is None else (deviations * data.weights[rows, None])
-            )
+            weights = data.given.weights
+            weighted = deviations if weights is None else deviations * weights[rows, None]
             total += weighted.T @ deviations
         return cls(data, total, mean)
 
     @property
     def scales(self) -> FloatArray:
         """Return the root of the total along each feature."""
-        return scales_from(np.diag(self.total), self.mean, self.data.rows.total_weight)
+        return scales_from(np.diag(self.total), self.mean, self.data.total_weight)
 
     def divergence_of_all(self) -> Mahalanobis:
         """Return the divergence of the total."""
@@ -299,8 +304,8 @@ class ManyPoints(Scatter):
     def _within_directly(self, sweep: Sweep, centers: FloatArray) -> FloatArray:
         """Return the scatter of the points about the new centers of their clusters."""
         labels, _ = sweep.rows.assign(sweep.centers)
-        within, weights = np.zeros_like(self.total), self.data.weights
-        for part, chunk in dense_chunks(self.data.points):
+        within, weights = np.zeros_like(self.total), self.data.given.weights
+        for part, chunk in dense_chunks(self.data.given.array):
             deviations = chunk - centers[labels[part]]
             weight = 1.0 if weights is None else weights[part, None]
             within += (weight * deviations).T @ deviations
@@ -372,7 +377,7 @@ class LearnCovariance(Update):
     not learned.
     """
 
-    rows: LearningRows
+    rows: LearningPoints
     seconds_left: Callable[[], float]
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
@@ -392,7 +397,7 @@ class LearnWhileAnnealing(Update):
     weighted scatter about them. So no sweep raises the objective at its power.
     """
 
-    rows: LearningRows
+    rows: LearningPoints
     seconds_left: Callable[[], float]
     inner: Update
 
@@ -411,7 +416,7 @@ class LearnWhileAnnealing(Update):
 
 
 def soft_deviations(
-    data: InMemory, metric: Mahalanobis, sweep: Sweep, sums: Sums
+    data: Points, metric: Mahalanobis, sweep: Sweep, sums: Sums
 ) -> Iterator[FloatArray]:
     """Yield parts D whose products D^T D add up to the weighted scatter about the new centers.
 
@@ -421,12 +426,12 @@ def soft_deviations(
     """
     centers, rule = sums.centers(fallback=sweep.centers), sweep.rule or rule_at(sweep.power)
     shared, whitened = np.zeros((len(centers), len(centers))), metric.whitened(sweep.centers)
-    for part, chunk in dense_chunks(data.points, max(centers.shape)):
+    for part, chunk in dense_chunks(data.given.array, max(centers.shape)):
         sq_dist = cdist(metric.whitened(chunk), whitened, "sqeuclidean")
         weights, _ = rule.weigh(sq_dist)
         totals = weights.sum(axis=1, keepdims=True)
         shares = weights / totals
-        counts = 1.0 if data.weights is None else data.weights[part, None]
+        counts = 1.0 if data.given.weights is None else data.given.weights[part, None]
         yield np.sqrt(counts * totals) * (chunk - shares @ centers)
         shared += shares.T @ (counts * weights)
     np.fill_diagonal(shared, 0.0)

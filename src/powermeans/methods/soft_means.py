@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import repeat
 from numbers import Real
@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.anneal import Result, Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.spread import spread, tolerance_by_weight
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.mathematics.rules import Harmonic, Power, Rule
-from powermeans.methods.base import CenterEstimator, Run, Start
+from powermeans.methods.base import CenterEstimator
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened
+from powermeans.points.opening import MatrixLike
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 
@@ -52,18 +53,18 @@ class SoftMeans(CenterEstimator):
     def _needs(self) -> Needs:
         return super()._needs().refusing(parts=None, tensors=None)
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        settled = CentersSettled(tolerance_by_weight(data.rows, self.tol))
-        separate = SeparateCoincident(data.rows.critical_power(), data.rows.spread_of_features())
-        return [Stage(self._schedule(data), settled, self.max_iter, separate)]
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        settled = CentersSettled(tolerance_by_weight(points, self.tol))
+        separate = SeparateCoincident(points.critical_power(), points.spread_of_features())
+        return [Stage(self._schedule(points), settled, self.max_iter, separate)]
 
-    def _schedule(self, data: Opened) -> Iterable[Rule]:
+    def _schedule(self, points: Points) -> Iterable[Rule]:
         """Return the rule of each sweep."""
         return repeat(self._rule())
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        objective = start.history.records[-1].objective
-        return super()._finish(start, ends).with_attributes(objective_=objective)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        objective = fit.history.records[-1].objective
+        return super()._attributes(points, fit, result).with_attributes(objective_=objective)
 
 
 class KHarmonicMeans(SoftMeans):
@@ -158,8 +159,8 @@ class KHarmonicMeans(SoftMeans):
     def _rule(self) -> Rule:
         return Harmonic(float(self.p))
 
-    def _schedule(self, data: Opened) -> Iterable[Rule]:
-        unit = spread(data.rows) ** 2
+    def _schedule(self, points: Points) -> Iterable[Rule]:
+        unit = spread(points) ** 2
         rule = Harmonic(float(self.p), unit if unit > 0 else 1.0)
         # Below 2, a point at a center has an infinite weight.
         return _OffThePoints(rule) if self.p < 2 else repeat(rule)
@@ -269,8 +270,8 @@ class FuzzyCMeans(SoftMeans):
         shares: FloatArray = roots / roots.sum(axis=1, keepdims=True)
         return shares
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run = super()._finish(start, ends)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result = super()._attributes(points, fit, result)
         # The power mean averages the powers; Bezdek adds them.
         factor = self.n_clusters ** -(float(self.fuzzifier) - 1)
-        return run.with_attributes(objective_=run.attributes["objective_"] * factor)
+        return result.with_attributes(objective_=result.attributes["objective_"] * factor)

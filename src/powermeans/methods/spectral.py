@@ -10,17 +10,18 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 from sklearn.base import ClusterMixin
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
+from powermeans.engine.fit import random_numbers
 from powermeans.errors import UnlikeScalesWarning
-from powermeans.methods.base import Documented
+from powermeans.methods.documented import Documented, one_of
 from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.points.needs import FitNeeds, Needs, Refusals
 from powermeans.points.opening import MatrixLike, admit_array
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.system.containers import like_given
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
-Graph = Points | SparsePoints
+Graph = Matrix | SparseMatrix
 """Symmetric affinities, none negative, dense or CSR."""
 
 # Larger graphs are solved by Lanczos iteration, which also needs far more nodes than vectors.
@@ -97,13 +98,13 @@ class SpectralClustering(ClusterMixin, Documented):
     """
 
     _state = """affinity_matrix_: finite[n,n]! n_pieces_: count!
-        embedding_: finite[n,q]! labels_: count[n]!"""
+        embedding_: finite[n,q]! labels_: label[n]!"""
 
     _why_whole = "Affinities are of all entries of two rows"
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
-        "affinity": [StrOptions({"rbf", "nearest_neighbors", "precomputed"})],
+        "affinity": [one_of({"rbf", "nearest_neighbors", "precomputed"})],
         "gamma": [Interval(Real, 0, None, closed="neither")],
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
@@ -112,7 +113,7 @@ class SpectralClustering(ClusterMixin, Documented):
 
     labels_: Labels
     affinity_matrix_: Graph
-    embedding_: FloatArray | SparsePoints
+    embedding_: FloatArray | SparseMatrix
     n_pieces_: int
 
     def __init__(
@@ -148,14 +149,15 @@ class SpectralClustering(ClusterMixin, Documented):
         self
         """
         self._validate_params()
-        rng = check_random_state(self.random_state)
+        rng = random_numbers(self.random_state)
         self.affinity_matrix_ = self._affinities(X)
         self.embedding_ = self._embedding(self.affinity_matrix_, rng)
         last_step = PowerKMeans(self.n_clusters, random_state=rng, n_threads=self.n_threads)
         with warnings.catch_warnings():
             # The columns of the embedding are none of X.
             warnings.simplefilter("ignore", UnlikeScalesWarning)
-            self.labels_ = last_step.fit(self.embedding_).labels_
+            labels = last_step.fit(self.embedding_).labels_
+        self.labels_ = like_given(X, labels, of="points")
         return self
 
     def __sklearn_tags__(self) -> Any:
@@ -181,9 +183,9 @@ class SpectralClustering(ClusterMixin, Documented):
             return _nearest_neighbours(points, self.n_neighbors)
         return _gaussian_kernel(points, self.gamma)
 
-    def _embedding(self, graph: Graph, rng: np.random.RandomState) -> FloatArray | SparsePoints:
+    def _embedding(self, graph: Graph, rng: np.random.RandomState) -> FloatArray | SparseMatrix:
         self.n_pieces_, piece_of = _pieces(graph)
-        embedding: FloatArray | SparsePoints
+        embedding: FloatArray | SparseMatrix
         if self.n_pieces_ > self.n_clusters:
             embedding = _one_axis_each(graph, piece_of)
         else:
@@ -237,7 +239,7 @@ def _entries(graph: Graph) -> FloatArray:
     return np.asarray(graph.data if sparse.issparse(graph) else graph, dtype=np.float64)
 
 
-def _nearest_neighbours(points: Points | SparsePoints, n_neighbors: int) -> SparsePoints:
+def _nearest_neighbours(points: Matrix | SparseMatrix, n_neighbors: int) -> SparseMatrix:
     from sklearn.neighbors import kneighbors_graph
 
     if n_neighbors > points.shape[0]:
@@ -249,7 +251,7 @@ def _nearest_neighbours(points: Points | SparsePoints, n_neighbors: int) -> Spar
     return sparse.csr_array(0.5 * (nearest + nearest.T))
 
 
-def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
+def _gaussian_kernel(points: Matrix | SparseMatrix, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
     # Distances come from products, in which a common offset of the points would swamp them. Unlike
@@ -261,7 +263,7 @@ def _gaussian_kernel(points: Points | SparsePoints, gamma: float) -> FloatArray:
     return np.asarray(rbf_kernel(points, gamma=gamma))
 
 
-def _near_zero(points: SparsePoints) -> SparsePoints:
+def _near_zero(points: SparseMatrix) -> SparseMatrix:
     """Center the features without implicit zeros; only these can be far from zero."""
     n_points, n_features = points.shape
     is_full = np.bincount(points.indices, minlength=n_features) == n_points
@@ -334,7 +336,7 @@ def _rayleigh_quotients(graph: Graph, vectors: FloatArray) -> FloatArray:
     return np.asarray(1 - np.sum(vectors * (affinities @ vectors), axis=0) / squares)
 
 
-def _one_axis_each(graph: Graph, piece_of: IndexArray) -> SparsePoints:
+def _one_axis_each(graph: Graph, piece_of: IndexArray) -> SparseMatrix:
     """Return the constant vector of each piece: one over the root of the sum of its degrees."""
     degrees = _degrees(_without_loops(graph))
     volumes = np.bincount(piece_of, weights=degrees)
@@ -346,7 +348,7 @@ def _one_axis_each(graph: Graph, piece_of: IndexArray) -> SparsePoints:
     )
 
 
-def _with_rows_of_length_one(embedding: FloatArray | SparsePoints) -> FloatArray | SparsePoints:
+def _with_rows_of_length_one(embedding: FloatArray | SparseMatrix) -> FloatArray | SparseMatrix:
     if sparse.issparse(embedding):
         return sparse.csr_array((np.ones(embedding.nnz), embedding.indices, embedding.indptr))
     # Pieces that hardly hang together have eigenvectors whose squares leave the range.

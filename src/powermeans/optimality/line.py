@@ -15,8 +15,8 @@ from sklearn.utils._param_validation import Interval, validate_parameter_constra
 from powermeans.errors import ArgumentError
 from powermeans.points.compiled import divide_line
 from powermeans.points.needs import FitNeeds, Needs
-from powermeans.points.opening import in_memory, open_points
-from powermeans.types import FloatArray, IndexArray, Points
+from powermeans.points.opening import open_points
+from powermeans.types import FloatArray, IndexArray, Matrix
 
 _MOST_VALUES = 2**24  # about 120 bytes each
 SECONDS_FOR_EACH_VALUE = 1e-6
@@ -70,8 +70,7 @@ class Line:
 def _near_one(values: FloatArray) -> FloatArray:
     """Return the values in a unit in which squares stay in range."""
     exponent = math.frexp(float(np.abs(values).max()))[1]
-    near_one: FloatArray = np.ldexp(values, -exponent)
-    return near_one
+    return np.ldexp(values, -exponent)
 
 
 def line_through(points: Any, weights: FloatArray | None) -> Line | None:
@@ -105,7 +104,7 @@ def _distinct(values: FloatArray) -> tuple[IndexArray, FloatArray]:
     return firsts, np.diff([*firsts, len(values)]).astype(np.float64)
 
 
-def _values_along(points: Points) -> FloatArray | None:
+def _values_along(points: Matrix) -> FloatArray | None:
     """Return where each point lies on the line through all, or None if they lie on none."""
     if points.shape[1] == 1:
         return points[:, 0].astype(np.float64)
@@ -115,7 +114,7 @@ def _values_along(points: Points) -> FloatArray | None:
     return _along(points)
 
 
-def _along(points: Points) -> FloatArray | None:
+def _along(points: Matrix) -> FloatArray | None:
     exact = points.astype(np.float64)
     # Of each feature alone: beside a large one, such as a date, all others would be rounding.
     rounding = 4 * np.finfo(np.float64).eps * np.abs(exact).max(axis=0)
@@ -166,8 +165,8 @@ def breaks(values: ArrayLike, n_classes: int, *, sample_weight: ArrayLike | None
         raise ArgumentError(f"values has the shape {shape}", "pass one column")
     column = column_or_1d(values)[:, None]
     needs = Needs(name="breaks", fit=FitNeeds(n_points=1))
-    data = in_memory(open_points(column, sample_weight, needs))
-    line = line_through(data.points, data.weights)
+    given = open_points(column, sample_weight, needs).given
+    line = line_through(given.array, given.weights)
     if line is None:
         raise ValueError(
             f"of {len(column)} values more than {_MOST_VALUES} differ, and to divide as many takes "

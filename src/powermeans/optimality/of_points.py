@@ -19,8 +19,9 @@ from powermeans.optimality.gap import OptimalityGap
 from powermeans.optimality.proof import Clustering, Effort, prove
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.points import divide_by_power_of_two
+from powermeans.points.given import Given
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.opening import InMemory, MatrixLike, in_memory, open_points, open_rows
+from powermeans.points.opening import MatrixLike, open_points, open_rows
 from powermeans.system.containers import is_dask, to_array
 from powermeans.system.threads import effective_n_threads
 from powermeans.types import FloatArray
@@ -92,9 +93,9 @@ def optimality_gap(
     """
     _check_parameters(max_seconds, confidence, random_state)
     needs = _needs(centers_or_model)
-    data = in_memory(open_points(X, sample_weight, needs))
+    data = open_points(X, sample_weight, needs).given
     given = getattr(centers_or_model, "cluster_centers_", centers_or_model)
-    centers = check_centers(to_array(given), data.points.shape[1])
+    centers = check_centers(to_array(given), data.array.shape[1])
     clustering, exponent = _clustering(data, centers, n_threads)
     tell = None if callback is None else lambda found: callback(_in_unit(found, exponent))
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
@@ -171,14 +172,12 @@ def _has_centers(centers_or_model: Any) -> bool:
     return hasattr(centers_or_model, "cluster_centers_") or not hasattr(centers_or_model, "fit")
 
 
-def _clustering(
-    data: InMemory, centers: FloatArray, n_threads: int | None
-) -> tuple[Clustering, int]:
+def _clustering(data: Given, centers: FloatArray, n_threads: int | None) -> tuple[Clustering, int]:
     """Return the points of positive weight, and the power of two of the unit of inertia."""
     of_length = math.frexp(max(data.largest, float(np.abs(centers).max())))[1]
     if abs(of_length) <= 100:
         of_length = 0  # no other unit is needed
-    points = divide_by_power_of_two(data.points, of_length)
+    points = divide_by_power_of_two(data.array, of_length)
     centers = np.ldexp(centers, -of_length)
     weights, of_weight = np.ones(points.shape[0]), 0
     if data.weights is not None:

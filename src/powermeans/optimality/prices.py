@@ -1,8 +1,8 @@
 """Bounds for points in few dimensions: a price for each point, and what one center earns at most.
 
 A center at c that may serve any points, each for its price less what it costs, earns
-f(c) = sum of max(0, p_i - w_i |x_i - c|^2). If that is nowhere above s, then k centers serve all
-points at a cost of at least the sum of the prices less k s.
+f(c) = sum_i max(0, p_i - w_i |x_i - c|^2). If f(c) <= s for every c, then any k centers c_j cost
+sum_i min_j w_i |x_i - c_j|^2 >= sum_i p_i - k s.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import sparse
+from scipy import linalg, sparse
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
-from powermeans.types import BoolArray, FloatArray, IndexArray, Labels, Points
+from powermeans.divergences.chunks import as_float64
+from powermeans.types import BoolArray, FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 _MOST_PAIRS = 2_000_000  # of a box and a point in reach, about 200 bytes each
 _MOST_LEVELS = 50
@@ -33,7 +35,7 @@ class Market:
     firsts: IndexArray  # the first of the given points at each place
 
     @classmethod
-    def of(cls, points: Points, weights: FloatArray) -> Market:
+    def of(cls, points: Matrix, weights: FloatArray) -> Market:
         """Return the market of some points; equal ones count as one, as some best clusters have."""
         mean = np.average(points.astype(np.float64), axis=0, weights=weights)
         _, firsts, names = np.unique(points, axis=0, return_index=True, return_inverse=True)
@@ -179,8 +181,7 @@ class Offers:
 
     def profits(self, prices: FloatArray) -> FloatArray:
         """Return what each earns."""
-        found: FloatArray = self.members @ prices - self.costs
-        return found
+        return self.members @ prices - self.costs
 
     def chosen(self, which: IndexArray | BoolArray) -> Offers:
         """Return some of them."""
@@ -379,3 +380,91 @@ def on_simplex(values: FloatArray, total: float) -> FloatArray:
     shift = shifts[np.flatnonzero(falling > shifts)[-1]]
     found: FloatArray = np.maximum(values - values.max() - shift, 0)
     return found
+
+
+# A bound for clusters far apart: points of two of them are too far from each other for one center.
+#
+# Let each point have a price p_i, and let W(S) = sum_(i in S) w_i |x_i - m_S|^2 be the cost of a
+# set S about its mean m_S. If sum_(i in S) p_i <= W(S) + s for every S, then k clusters S_j cost
+# sum_j W(S_j) >= sum_i p_i - k s. The prices here leave just s to each of the clusters given, and
+# nothing to points that would share a center with those of others.
+
+_MOST_VALUES = 2**26  # of one cluster, which is copied as float64
+_MOST_EIGENVALUES = 1500  # beyond, the root of their sum of squares is near enough
+_MOST_AT_ONCE = 2**22  # projections
+_MOST_CLUSTERS = 3000  # each of which is compared with all others
+
+
+def bound_of_clusters_apart(
+    points: Matrix | SparseMatrix,
+    weights: FloatArray,
+    labels: Labels,
+    n_clusters: int,
+    is_late: Callable[[], bool],
+) -> float:
+    """Return a bound on the inertia of so many clusters, zero where time is over before.
+
+    It is the inertia of the clusters given where these lie far enough apart.
+    """
+    order = np.argsort(labels, kind="stable")
+    members = np.split(order, np.flatnonzero(np.diff(labels[order])) + 1)
+    n_features = points.shape[1]
+    if max(map(len, members)) * n_features > _MOST_VALUES or len(members) > _MOST_CLUSTERS:
+        return 0.0
+    means = np.stack([_mean(points, weights, mine) for mine in members])
+    lengths, most = cdist(means, means), 0.0
+    sq_dist, reach = np.empty(len(labels)), np.zeros_like(lengths)
+    for place, mine in enumerate(members):
+        residuals = as_float64(points[mine]) - means[place]
+        sq_dist[mine] = np.einsum("if,if->i", residuals, residuals)
+        most = max(most, _most_between_halves(residuals, weights[mine]))
+        ways = _on_the_way(residuals, means - means[place], lengths[place])
+        reach[place] = np.max([some.max(axis=0) for some in ways], axis=0)
+        if is_late():
+            return 0.0
+    width = float(lengths.max() + 2 * math.sqrt(sq_dist.max()))
+    left = lengths - reach.T - 32 * _EPSILON * width * math.sqrt(n_features)
+    np.fill_diagonal(left, np.inf)
+    prices = np.empty(len(labels))
+    for place, mine in enumerate(members):
+        residuals = as_float64(points[mine]) - means[place]
+        ways = _on_the_way(residuals, means - means[place], lengths[place])
+        nearest = np.concatenate([(left[place] - some).min(axis=1) for some in ways])
+        wanted = sq_dist[mine] + most / weights[mine].sum()
+        affordable = np.square(np.maximum(nearest, 0.0)) / 2
+        prices[mine] = weights[mine] * np.minimum(wanted, affordable)
+        if is_late():
+            return 0.0
+    # Means far from the origin are rounded, and are not quite means any more.
+    off = n_features * (4 * _EPSILON * float(np.abs(means).max())) ** 2 * float(weights.sum())
+    return bound_by_prices(prices, weights, width, n_features, most + off, n_clusters)
+
+
+def _mean(points: Matrix | SparseMatrix, weights: FloatArray, rows: IndexArray) -> FloatArray:
+    some = as_float64(points[rows])
+    first = some[0].copy()
+    return np.asarray(first + np.average(some - first, axis=0, weights=weights[rows]))
+
+
+def _most_between_halves(residuals: FloatArray, weights: FloatArray) -> float:
+    """Return what a cluster costs at most more than its two halves, however it is divided.
+
+    That is the square of the weighted points along a vector of length one, and at most the largest
+    eigenvalue of their products.
+    """
+    scaled = np.sqrt(weights)[:, None] * residuals
+    products = scaled @ scaled.T if len(scaled) < scaled.shape[1] else scaled.T @ scaled
+    rounding = 8 * _EPSILON * (sum(scaled.shape) + 16) * float(np.trace(products))
+    if len(products) > _MOST_EIGENVALUES:
+        return float(np.linalg.norm(products)) + rounding
+    return float(linalg.eigvalsh(products, check_finite=False)[-1]) + rounding
+
+
+def _on_the_way(
+    residuals: FloatArray, lines: FloatArray, lengths: FloatArray
+) -> Iterator[FloatArray]:
+    """Yield how far some points at a time lie from their mean towards each of the other means."""
+    units = np.divide(lines, lengths[:, None], out=np.zeros_like(lines), where=lengths[:, None] > 0)
+    n_at_once = max(1, _MOST_AT_ONCE // len(lines))
+    for start in range(0, len(residuals), n_at_once):
+        yield residuals[start : start + n_at_once] @ units.T

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
-from powermeans.optimality.cuts import Cuts
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.divergences.chunks import as_float64
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -29,7 +30,7 @@ class Relaxation:
     n_features: int
 
     @classmethod
-    def of(cls, points: Points | SparsePoints, weights: FloatArray, n_clusters: int) -> Relaxation:
+    def of(cls, points: Matrix | SparseMatrix, weights: FloatArray, n_clusters: int) -> Relaxation:
         """Return the relaxation for points of positive weight."""
         n_points, n_features = points.shape
         roots, gram = np.sqrt(weights), np.zeros((n_points, n_points))
@@ -41,8 +42,7 @@ class Relaxation:
     @property
     def unit(self) -> FloatArray:
         """Return u, the direction that every Z keeps."""
-        direction: FloatArray = self.roots / np.linalg.norm(self.roots)
-        return direction
+        return self.roots / np.linalg.norm(self.roots)
 
     def no_cuts(self) -> Cuts:
         """Return none."""
@@ -76,13 +76,11 @@ class Relaxation:
         return np.where(labels[:, None] == labels, np.outer(scaled, scaled), 0.0)
 
 
-def _columns(points: Points | SparsePoints, n_at_once: int) -> Iterator[FloatArray]:
+def _columns(points: Matrix | SparseMatrix, n_at_once: int) -> Iterator[FloatArray]:
     """Yield some columns at a time, dense, in float64."""
-    by_column = points.tocsc() if sparse.issparse(points) else points
+    by_column: Any = points.tocsc() if sparse.issparse(points) else points
     for start in range(0, points.shape[1], n_at_once):
-        block = by_column[:, start : start + n_at_once]
-        dense = block.toarray() if sparse.issparse(block) else block
-        yield dense.astype(np.float64, copy=False)
+        yield as_float64(by_column[:, start : start + n_at_once])
 
 
 def _centered(block: FloatArray, weights: FloatArray) -> FloatArray:
@@ -128,7 +126,8 @@ class Certificate:
         eigenvalues of a matrix that is off by a modest multiple of n eps of its norm, and each of
         the k - 1 largest moves by at most the norm of an error.
         """
-        terms = relaxation.n_features + len(matrix) + self.cuts.most_on_a_place + 16
+        n_on_a_place = 2 * int(np.bincount(self.cuts.places.ravel(), minlength=1).max())
+        terms = relaxation.n_features + len(matrix) + n_on_a_place + 16
         magnitude = relaxation.total + float(
             np.linalg.norm(matrix)
             + np.linalg.norm(self.of_signs)
@@ -152,7 +151,7 @@ def away_from(projected: FloatArray, unit: FloatArray) -> FloatArray:
     return projected - np.outer(depth * unit, unit)
 
 
-def principal_bound(points: Points | SparsePoints, weights: FloatArray, n_clusters: int) -> float:
+def principal_bound(points: Matrix | SparseMatrix, weights: FloatArray, n_clusters: int) -> float:
     """Return the bound at B = 0, by principal components (Ding & He 2004), which needs no search.
 
     The Gram matrix and the scatter of the features have the same positive eigenvalues.
@@ -172,8 +171,7 @@ def principal_bound(points: Points | SparsePoints, weights: FloatArray, n_cluste
     values = linalg.eigvalsh(scatter, check_finite=False)
     n_leading = min(n_clusters - 1, len(values))
     leading = float(values[len(values) - n_leading :].sum())
-    bound: float = float(np.trace(scatter)) - leading - rounding
-    return bound
+    return float(np.trace(scatter) - leading - rounding)
 
 
 def from_clustering(
@@ -211,3 +209,214 @@ def from_clustering(
                 block = np.outer(roots[in_a] * of_a, roots[in_b] * of_b)
                 of_signs[np.ix_(in_a, in_b)] = block / np.sqrt(means[0] * means[1])
     return Certificate(of_signs + of_signs.T, np.empty(0), relaxation.no_cuts())
+
+
+# The search for multipliers: the method of alternating directions, with cuts in rounds.
+
+
+def rising_bounds(
+    relaxation: Relaxation, labels: Labels, is_over: Callable[[], bool]
+) -> Iterator[float]:
+    """Yield ever better lower bounds, until there is nothing left to gain or time is over.
+
+    A bound is computed after ten steps. After three bounds, or where nothing moves any more, cuts
+    are exchanged.
+    """
+    start = from_clustering(relaxation, labels, is_over)
+    if start is None:
+        return
+    best = start.lower_bound(relaxation)
+    yield best
+    if relaxation.n_clusters == 1 or is_over():
+        return
+    ascent = Ascent(relaxation, start, relaxation.clustering(labels))
+    n_bounds = 0
+    while True:
+        for _ in range(10):
+            ascent.step()
+            if is_over():
+                break
+        n_bounds += 1
+        best = max(best, ascent.certificate().lower_bound(relaxation))
+        yield best
+        if is_over():
+            return
+        ascent.rebalance()
+        is_settled = max(ascent.apart, ascent.moved) < 1e-9
+        if n_bounds % 3 == 0 or is_settled:
+            n_new = ascent.exchange_cuts(n_most=10 * len(relaxation.roots))
+            if n_new == 0 and is_settled:
+                return
+
+
+class Ascent:
+    """The method of alternating directions, one step at a time.
+
+    Z has the eigenvalues that a clustering may have, and its copy W the signs and the cuts. Every
+    step leaves multipliers of at least zero, which prove a bound however far Z and W are apart.
+    """
+
+    def __init__(self, relaxation: Relaxation, start: Certificate, guess: FloatArray) -> None:
+        self.relaxation = relaxation
+        values = linalg.eigvalsh(relaxation.gram)[-relaxation.n_clusters :]
+        self.penalty = max(float(values.mean()), np.finfo(np.float64).tiny)
+        self.copy = guess
+        self.of_signs = start.of_signs / self.penalty
+        self.use(start.cuts, start.of_cuts / self.penalty)
+        self.dual = self.cuts.combined(self.of_cuts) - self.of_signs
+        self.apart = self.moved = np.inf
+
+    def use(self, cuts: Cuts, of_cuts: FloatArray) -> None:
+        """Go on with these cuts and their multipliers."""
+        self.cuts, self.of_cuts, self.steps = cuts, of_cuts, cuts.steps
+
+    def certificate(self) -> Certificate:
+        """Return the multipliers reached."""
+        return Certificate(self.of_signs * self.penalty, self.of_cuts * self.penalty, self.cuts)
+
+    def step(self) -> None:
+        """Project on the eigenvalues, then on signs and cuts, and add up what parts the two."""
+        former = self.copy
+        found = self._with_eigenvalues(former - self.dual + self.relaxation.gram / self.penalty)
+        relaxed = 1.6  # as Boyd et al. (2011) advise
+        self._split(relaxed * found + (1 - relaxed) * former + self.dual)
+        self.apart = float(np.linalg.norm(found - self.copy))
+        self.moved = float(np.linalg.norm(former - self.copy))
+
+    def _with_eigenvalues(self, matrix: FloatArray) -> FloatArray:
+        """Return the nearest matrix with eigenvalues from 0 to 1, trace k, and u kept."""
+        unit = self.relaxation.unit
+        projected, _ = self.relaxation.across(matrix)
+        lowered = away_from(projected, unit)
+        values, vectors = linalg.eigh(lowered, check_finite=False, overwrite_a=True, driver="evd")
+        shares = shares_of(values[1:], self.relaxation.n_clusters - 1)
+        is_used = shares > 0
+        kept = vectors[:, 1:][:, is_used]
+        return (kept * shares[is_used]) @ kept.T + np.outer(unit, unit)
+
+    def _split(self, target: FloatArray) -> None:
+        """Divide the target into the nearest W with its signs and cuts, and the multipliers."""
+        ahead, momentum = self.of_cuts, 1.0
+        for _ in range(5 if len(self.of_cuts) else 0):
+            copy = np.maximum(target - self.cuts.combined(ahead), 0)
+            new = np.maximum(ahead + self.steps * self.cuts.values(copy), 0)
+            following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
+            ahead = np.maximum(new + (momentum - 1) / following * (new - self.of_cuts), 0)
+            self.of_cuts, momentum = new, following
+        of_cuts = self.cuts.combined(self.of_cuts)
+        self.of_signs = np.maximum(of_cuts - target, 0)
+        self.copy = np.maximum(target - of_cuts, 0)
+        self.dual = of_cuts - self.of_signs
+
+    def rebalance(self) -> None:
+        """Change the penalty where Z and W part far faster or slower than W moves."""
+        ratio = self.apart / max(self.moved, np.finfo(np.float64).tiny)
+        if 0.2 < ratio < 5:
+            return
+        factor = 0.5 if ratio < 1 else 2.0
+        self.penalty *= factor
+        self.of_signs, self.of_cuts, self.dual = (
+            part / factor for part in (self.of_signs, self.of_cuts, self.dual)
+        )
+
+    def exchange_cuts(self, n_most: int) -> int:
+        """Add the most violated cuts, drop those that are slack, and return how many are new."""
+        is_kept = (self.of_cuts > 0) | (self.cuts.values(self.copy) > -1e-5)
+        kept = self.cuts.triples[is_kept]
+        found = most_violated(self.copy, self.relaxation.roots, n_most)
+        new = found[~np.isin(self.cuts.codes(found), self.cuts.codes(kept))]
+        of_cuts = np.concatenate([self.of_cuts[is_kept], np.zeros(len(new))])
+        self.use(Cuts.of(np.concatenate([kept, new]), self.relaxation.roots), of_cuts)
+        return len(new)
+
+
+def shares_of(values: FloatArray, total: int) -> FloatArray:
+    """Return clip(values - shift, 0, 1), with the shift at which they add up to the total."""
+    # The sum falls as the shift rises, along a line between neighbouring knots.
+    knots = np.unique(np.concatenate([values, values - 1]))
+    sums = np.clip(values - knots[:, None], 0, 1).sum(axis=1)
+    shares: FloatArray = np.clip(values - np.interp(-total, -sums, knots), 0, 1)
+    return shares
+
+
+# Inequalities that the matrix of every clustering meets, added where a relaxation breaks them.
+
+
+@dataclass(frozen=True, slots=True)
+class Cuts:
+    """Inequalities <A_c, Z> <= 0 among the entries Y_ij = Z_ij / sqrt(w_i w_j).
+
+    A triple (i, j, h) stands for Y_ij + Y_ih <= Y_ii + Y_jh, and with h = j for Y_ij <= Y_ii. Each
+    is multiplied by w_i.
+    """
+
+    triples: IndexArray  # (n_cuts, 3), j <= h
+    places: IndexArray  # (n_cuts, 4), in the flat matrix
+    factors: FloatArray  # (n_cuts, 4)
+    n_points: int
+
+    @classmethod
+    def of(cls, triples: IndexArray, roots: FloatArray) -> Cuts:
+        """Return the cuts of these triples, given the roots of the weights."""
+        i, j, h = triples.T
+        n_points = len(roots)
+        places = np.stack(
+            [i * n_points + j, i * n_points + h, i * (n_points + 1), j * n_points + h], 1
+        )
+        to_j, to_h = roots[i] / roots[j], roots[i] / roots[h]
+        factors = np.stack([to_j, to_h, np.full(len(i), -1.0), -to_j * to_h], axis=1)
+        factors[j == h, 1] = factors[j == h, 3] = 0.0
+        return cls(triples, places, factors, n_points)
+
+    def values(self, matrix: FloatArray) -> FloatArray:
+        """Return <A_c, matrix> for each cut; positive where it is violated."""
+        found: FloatArray = np.einsum("ce,ce->c", self.factors, matrix.ravel()[self.places])
+        return found
+
+    def combined(self, multipliers: FloatArray, factors: FloatArray | None = None) -> FloatArray:
+        """Return the symmetric matrix sum of multiplier_c A_c."""
+        terms = (self.factors if factors is None else factors) * multipliers[:, None]
+        flat = np.bincount(self.places.ravel(), terms.ravel(), self.n_points**2)
+        square = flat.reshape(self.n_points, self.n_points)
+        return (square + square.T) / 2
+
+    def magnitude(self, multipliers: FloatArray) -> FloatArray:
+        """Return the same sum of absolute values."""
+        return self.combined(multipliers, np.abs(self.factors))
+
+    def codes(self, triples: IndexArray) -> IndexArray:
+        """Return a number for each triple, the same for the same triple."""
+        i, j, h = triples.T
+        found: IndexArray = (i * self.n_points + j) * self.n_points + h
+        return found
+
+    @property
+    def steps(self) -> FloatArray:
+        """Return for each multiplier a step of ascent that cannot overshoot."""
+        counts = np.bincount(self.places.ravel(), minlength=self.n_points**2)
+        is_diagonal = self.places % (self.n_points + 1) == 0
+        shares = np.where(is_diagonal, 1.0, 0.5) * counts[self.places]
+        found: FloatArray = 1 / (np.square(self.factors) * shares).sum(axis=1)
+        return found
+
+
+def most_violated(matrix: FloatArray, roots: FloatArray, n_most: int) -> IndexArray:
+    """Return the triples of the cuts that a matrix violates most, the worst first."""
+    shares = matrix / np.outer(roots, roots)
+    n_points = len(roots)
+    n_each = min(max(4, 4 * n_most // n_points), n_points**2)
+    is_lower = np.tril(np.ones((n_points, n_points), dtype=bool), -1)
+    triples, violations = [], []
+    for i, row in enumerate(shares):
+        found = (row[:, None] - shares) + (row - row[i])
+        np.fill_diagonal(found, row - row[i])
+        found[is_lower] = -np.inf
+        found[i], found[:, i] = -np.inf, -np.inf
+        flat = found.ravel() * roots[i] ** 2
+        best = np.argpartition(flat, -n_each)[-n_each:]
+        j, h = np.divmod(best, n_points)
+        triples.append(np.stack([np.full(len(best), i), j, h], axis=1))
+        violations.append(flat[best])
+    amounts = np.concatenate(violations)
+    order = np.argsort(-amounts, kind="stable")[:n_most]
+    return np.concatenate(triples)[order[amounts[order] > 1e-7]]

@@ -9,10 +9,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
+from powermeans.errors import ArgumentError, listed, printable
+from powermeans.points.checks.faults import explain_fault, refuse_dates
 from powermeans.system.containers import is_tensor, to_array
-from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, SparseMatrix
 
-PointsLike = ArrayLike | SparsePoints
+PointsLike = ArrayLike | SparseMatrix
 
 
 def labels_of(model: Any, X: PointsLike) -> Labels:
@@ -24,7 +26,14 @@ def labels_of(model: Any, X: PointsLike) -> Labels:
             "(model, X)"
         )
     if hasattr(model, "predict"):
-        return np.asarray(to_array(model.predict(X)), dtype=np.int32)
+        try:
+            return np.asarray(to_array(model.predict(X)), dtype=np.int32)
+        except (TypeError, ValueError) as error:
+            # Before the last step of a pipeline, other packages look at the points first.
+            _check_columns(model, X)
+            refuse_dates(X, "X")
+            explain_fault(X, "X", error)
+            raise
     labels = np.asarray(to_array(model.labels_), dtype=np.int32)
     if len(labels) != _num_samples(X):
         raise ValueError(
@@ -32,6 +41,16 @@ def labels_of(model: Any, X: PointsLike) -> Labels:
             f"while X has {_num_samples(X)}: pass the X of its fit"
         )
     return labels
+
+
+def _check_columns(model: Any, X: PointsLike) -> None:
+    """Raise unless a frame has the columns of the fit."""
+    names = list(getattr(model, "feature_names_in_", []))
+    if names and (found := list(getattr(X, "columns", names))) != names:
+        lacking = printable(listed(name for name in names if name not in found))
+        fault = f"no {lacking}" if lacking else "other columns than the model, or in another order"
+        way_out = "pass a table with the columns of model.feature_names_in_"
+        raise ArgumentError(f"X has {fault}", way_out)
 
 
 def has_centers(model: Any) -> bool:
@@ -61,7 +80,7 @@ def distances_of(model: Any, X: PointsLike) -> FloatArray:
 
 def n_clusters_of(model: Any, labels: Labels) -> int:
     """Count the clusters, empty ones too."""
-    return len(model.cluster_centers_) if has_centers(model) else int(labels.max()) + 1
+    return len(centers_of(model)) if has_centers(model) else int(labels.max()) + 1
 
 
 def names_of(model: Any, X: PointsLike) -> list[str]:
@@ -70,11 +89,11 @@ def names_of(model: Any, X: PointsLike) -> list[str]:
     if names is None:
         names = getattr(X, "columns", None)
     if names is None:
-        names = range(np.shape(X)[1])
+        names = range(np.shape(to_array(X))[1])
     return [f"column {name}" if isinstance(name, int) else str(name) for name in names]
 
 
-def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparsePoints:
+def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparseMatrix:
     """Return the points in float64, with missing entries taken from the centers."""
     if sparse.issparse(X):
         return sparse.csr_matrix(X, dtype=np.float64)
@@ -88,7 +107,7 @@ def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparseP
     return points
 
 
-def dense(points: FloatArray | SparsePoints) -> FloatArray:
+def dense(points: FloatArray | SparseMatrix) -> FloatArray:
     """Return the points as a dense array."""
     full: FloatArray = points.toarray() if sparse.issparse(points) else points
     return full

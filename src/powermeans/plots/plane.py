@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
 
 from powermeans.mathematics.principal_axes import principal_axes
 from powermeans.plots.fitted import dense
-from powermeans.types import FloatArray, SparsePoints
+from powermeans.types import FloatArray, SparseMatrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Plane:
     share: float = 1.0  # of the variance that the plane shows
 
     @classmethod
-    def of(cls, points: FloatArray | SparsePoints, names: list[str]) -> Self:
+    def of(cls, points: FloatArray | SparseMatrix, names: list[str]) -> Self:
         """Make the plane of the two columns, or of the two principal axes if there are more."""
         n_features = points.shape[1]
         if n_features == 1:  # at random heights, which keep points apart
@@ -33,6 +33,8 @@ class Plane:
         if n_features == 2:
             return cls(dense(points), (names[0], names[1]), np.zeros(2), np.eye(2))
         found = principal_axes(points, None, 2)
+        if len(found.axes) < 2:  # of a single point
+            found = replace(found, axes=np.zeros((2, n_features)), deviations=np.zeros(2))
         shares = np.square(found.deviations / (found.total_deviation or 1.0))
         one, two = (f"{100 * share:.0f} % of the variance" for share in shares)
         named = f"principal axis 1 ({one})", f"principal axis 2 ({two})"

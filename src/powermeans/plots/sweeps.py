@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from powermeans.engine.callbacks import PathRecorder
+from powermeans.engine.path_recorder import PathRecorder
 from powermeans.plots import canvas, fitted
 from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike

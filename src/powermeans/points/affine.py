@@ -1,6 +1,7 @@
-"""Base of rows whose distances are affine: height of the point + lift - <point, slope>.
+"""Points whose distance to a center is affine: height + lift - <x, slope>.
 
-Distances that need a second number beside each value have rows of pairs.
+The height belongs to the point x, lift and slope to the center. A distance that needs a second
+number beside each value is affine in pairs.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from scipy import sparse
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.points.by_definition import PricedByDefinition
-from powermeans.points.compiled import CompiledPrices, CompiledRows
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.points.compiled import CompiledPoints, CompiledPrices
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix
 
 _ELEMENTS_AT_ONCE = 2**18
 _POINTS_FOR_MEDIAN = 255
@@ -29,8 +30,8 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _ROUNDING_UNITS = 64
 
 
-class AffineRows(CompiledRows):
-    """See a center as a plane over the points; a subclass has `planes`, and sets the heights."""
+class AffinePoints(CompiledPoints):
+    """Derive distances and labels from `planes` and the heights, which a subclass sets."""
 
     _heights: FloatArray
 
@@ -106,7 +107,7 @@ class AffineRows(CompiledRows):
         counts = 1.0 if self._weights is None else self._weights
         return labels, float(np.sum(counts * distances)) * self._weight_unit
 
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         """Return all distances by products, and where they cancel by the definition."""
         distances = super().sq_distances(centers)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -120,14 +121,11 @@ class AffineRows(CompiledRows):
     def rounding(self) -> float:
         return rounding_of_products(self.dtype)
 
-    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        yield slice(0, self.n_points), self.sq_distances(centers).astype(np.float64)
-
 
 class _RoundingOfPlanes:
     """Bound what products, which cancel, may be off; the definition gives the other digits."""
 
-    def __init__(self, rows: AffineRows, planes: FloatArray) -> None:
+    def __init__(self, rows: AffinePoints, planes: FloatArray) -> None:
         self._points, self._heights = rows._points, rows._heights
         self._origin = rows.native.origin()
         self._slopes, self._lifts = planes[:, :-1], planes[:, -1]
@@ -155,7 +153,7 @@ class _RoundingOfPlanes:
         for start in range(0, len(doubtful), self._n_at_once):
             yield doubtful[start : start + self._n_at_once]
 
-    def lacking_digits(self, distances: Points) -> Iterable[tuple[IndexArray, NDArray[np.bool_]]]:
+    def lacking_digits(self, distances: Matrix) -> Iterable[tuple[IndexArray, NDArray[np.bool_]]]:
         """Yield points, some at a time, and from which centers their distance lacks digits."""
         enough = math.sqrt(np.finfo(distances.dtype).eps) / 16
         for rows, sizes in self._largest_terms():
@@ -181,16 +179,17 @@ class _RoundingOfPlanes:
         return points if sparse.issparse(points) else points - self._origin
 
 
-class PairedRows(AffineRows):
+class PairedPoints(AffinePoints):
     """Hold values less `_shift`, in a unit, and one more number beside each.
 
     The unit is a power of two, so that it changes no digit. Without it, the values or the numbers
     beside them would leave the range in which both are summed.
     """
 
-    _given: Points
+    _given: Matrix
     _shift: FloatArray
     _unit: float | FloatArray
+    _has_column_moments = False  # the columns hold pairs
 
     def __init__(
         self, pairs: FloatArray, sample_weight: FloatArray | None = None, **options: Any
@@ -198,15 +197,18 @@ class PairedRows(AffineRows):
         super().__init__(pairs, sample_weight, **options)
         self.n_features = self.n_columns = pairs.shape[1] // 2
 
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         """Return all distances from differences of the values as given, which cancel nothing."""
-        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
+        distances: Matrix = np.empty((self.n_points, len(centers)), dtype=self.dtype)
         for rows, pairs in dense_chunks(self._points, elements_per_point=centers.size):
             values = self._given[rows].astype(np.float64)
             differences = (values[:, None, :] - centers) / self._unit
             differences[np.isnan(differences)] = 0.0
             distances[rows] = self._from_differences(differences, pairs[:, self.n_features :])
         return distances
+
+    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
+        yield slice(0, self.n_points), self.sq_distances(centers).astype(np.float64)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         pairs = np.asarray(self._points[indices], dtype=np.float64)
@@ -233,14 +235,11 @@ class PairedRows(AffineRows):
     def _middle(self) -> FloatArray:
         return self._shift
 
-    def _find_mean(self) -> FloatArray:
-        return self._mean_of_sweep()  # the columns hold pairs
-
     def _tangent_place(self) -> FloatArray:
         return np.zeros(2 * self.n_features)
 
 
-def medians_of_some(points: Points, sample_weight: FloatArray | None = None) -> FloatArray:
+def medians_of_some(points: Matrix, sample_weight: FloatArray | None = None) -> FloatArray:
     """Return the median of some entries of each column, NaN where none of them is observed.
 
     Unlike the mean, it stays with most points however far away a few are. Points of no weight do
@@ -254,7 +253,7 @@ def medians_of_some(points: Points, sample_weight: FloatArray | None = None) -> 
     return np.asarray(np.take_along_axis(some, middle[None], axis=0)[0], dtype=np.float64)
 
 
-def largest_from(shift: FloatArray, points: Points) -> FloatArray:
+def largest_from(shift: FloatArray, points: Matrix) -> FloatArray:
     """Return how far the farthest observed entry of each column is from the shift."""
     ends = np.stack([np.fmin.reduce(points, axis=0), np.fmax.reduce(points, axis=0)])
     return np.asarray(np.fmax.reduce(np.abs(ends.astype(np.float64) - shift), axis=0))
@@ -270,5 +269,5 @@ def power_of_two_above(sizes: float | FloatArray) -> FloatArray:
 
 
 def rounding_of_products(dtype: np.dtype[np.floating]) -> float:
-    """Return `Rows.rounding` of products, whose error grows with the distance from the mean."""
+    """Return `Points.rounding` of products, whose error grows with the distance from the mean."""
     return _ROUNDING_UNITS * float(np.finfo(dtype).eps)

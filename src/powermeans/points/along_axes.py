@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.protocol import Rows
+from powermeans.points.compiled import EuclideanPoints
+from powermeans.points.protocol import Points
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray
 
@@ -34,7 +34,7 @@ Factors = tuple[FloatArray, ...]
 class AlongAxes:
     """Points by their coordinates along axes, and the way back."""
 
-    rows: EuclideanRows  # (n_points, n_axes)
+    rows: EuclideanPoints  # (n_points, n_axes)
     _origin: FloatArray  # (n_features,)
     _factors: Factors
     leave_out: bool  # whether the axes have not all of the variance
@@ -45,12 +45,12 @@ class AlongAxes:
             return self._origin + functools.reduce(np.matmul, self._factors, centers)
 
 
-def along_axes(rows: Rows, n_centers: int, n_sweeps: float) -> AlongAxes | None:
+def along_axes(rows: Points, n_centers: int, n_sweeps: float) -> AlongAxes | None:
     """Return points by their coordinates, or None where that makes no such search cheaper.
 
     A search of so many sweeps over all centers must save more than it takes to find the axes.
     """
-    if type(rows) is not EuclideanRows or not _may_pay(rows, n_sweeps * n_centers):
+    if type(rows) is not EuclideanPoints or not _may_pay(rows, n_sweeps * n_centers):
         return None
     rows, weights = _of_places(rows)
     roots = np.sqrt(weights / weights.max())[:, None]
@@ -61,7 +61,7 @@ def along_axes(rows: Rows, n_centers: int, n_sweeps: float) -> AlongAxes | None:
         return None
     farthest = np.take_along_axis(scores, np.abs(scores).argmax(axis=0)[None], axis=0)[0]
     signs = np.where(farthest < 0, -1.0, 1.0)  # solvers choose any
-    seen = EuclideanRows(
+    seen = EuclideanPoints(
         np.ascontiguousarray(scores * signs, dtype=rows.dtype),
         None if (weights == 1).all() else weights,
         team=rows.team,
@@ -71,7 +71,7 @@ def along_axes(rows: Rows, n_centers: int, n_sweeps: float) -> AlongAxes | None:
     return AlongAxes(seen, rows.mean(), axes, _left_out(rows) > _ROUNDING)
 
 
-def _of_places(rows: EuclideanRows) -> tuple[EuclideanRows, FloatArray]:
+def _of_places(rows: EuclideanPoints) -> tuple[EuclideanPoints, FloatArray]:
     """Return rows without copies, whose coordinates would differ by rounding, and their weights."""
     _, first, place = np.unique(rows.key_of_places(), return_index=True, return_inverse=True)
     weights = np.bincount(place, rows.sample_weight(np.arange(rows.n_points))).astype(np.float64)
@@ -82,33 +82,33 @@ def _of_places(rows: EuclideanRows) -> tuple[EuclideanRows, FloatArray]:
     return rows.some(counted, weights[place[counted]]), weights[place[counted]]
 
 
-def _may_pay(rows: EuclideanRows, n_distances: float) -> bool:
+def _may_pay(rows: EuclideanPoints, n_distances: float) -> bool:
     """Return whether so many distances of each point may save what it takes to find the axes."""
     n_features, n_values = rows.n_features, rows.n_points * rows.n_features
     is_dense = rows.n_stored == n_values
     if not is_dense or n_features < _LEAST_FEATURES or n_values > _MOST_VALUES:
         return False
-    n_places = rows.n_places
-    n_axes = min(n_places, n_features)
-    n_compared = min(n_places, _POINTS_FOR_A_FEATURE * n_features)
+    n_distinct = rows.n_distinct
+    n_axes = min(n_distinct, n_features)
+    n_compared = min(n_distinct, _POINTS_FOR_A_FEATURE * n_features)
     work = n_axes * (n_compared * n_features + _WORK_OF_EIGENVECTORS * n_axes**2)
-    n_saved = n_features - min(n_places, n_features // 2)
-    return work < n_distances * n_places * n_saved
+    n_saved = n_features - min(n_distinct, n_features // 2)
+    return work < n_distances * n_distinct * n_saved
 
 
-def _left_out(rows: EuclideanRows) -> float:
+def _left_out(rows: EuclideanPoints) -> float:
     """Return which share of the variance the axes leave out."""
-    return _ROUNDING if 2 * rows.n_places <= rows.n_features else _LEFT_OUT
+    return _ROUNDING if 2 * rows.n_distinct <= rows.n_features else _LEFT_OUT
 
 
-def _axes_of_few(rows: EuclideanRows, roots: FloatArray) -> tuple[FloatArray, Factors]:
+def _axes_of_few(rows: EuclideanPoints, roots: FloatArray) -> tuple[FloatArray, Factors]:
     """Return coordinates and axes of fewer points than features, which combine the points."""
     lengths, vectors = _leading(roots * _products(rows, rows.mean()) * roots.T, rows)
     combinations = vectors.T / lengths[:, None] * roots.T
     return vectors * lengths / roots, (combinations, rows.take(np.arange(rows.n_points)))
 
 
-def _axes_of_many(rows: EuclideanRows, roots: FloatArray) -> tuple[FloatArray, Factors]:
+def _axes_of_many(rows: EuclideanPoints, roots: FloatArray) -> tuple[FloatArray, Factors]:
     """Return coordinates and axes of more points, by the products of features with each other.
 
     Some of the points suffice for that.
@@ -117,13 +117,13 @@ def _axes_of_many(rows: EuclideanRows, roots: FloatArray) -> tuple[FloatArray, F
         :: max(1, rows.n_points // (_POINTS_FOR_A_FEATURE * rows.n_features))
     ]
     residuals = roots[some] * (rows.take(some) - rows.mean())
-    features = EuclideanRows(np.ascontiguousarray(residuals.T, dtype=rows.dtype), team=rows.team)
+    features = EuclideanPoints(np.ascontiguousarray(residuals.T, dtype=rows.dtype), team=rows.team)
     _, vectors = _leading(_products(features, np.zeros(len(some))), rows)
     scores = rows.take(np.arange(rows.n_points)) @ vectors - rows.mean() @ vectors
     return scores, (vectors.T,)
 
 
-def _products(rows: EuclideanRows, origin: FloatArray) -> FloatArray:
+def _products(rows: EuclideanPoints, origin: FloatArray) -> FloatArray:
     """Return the scalar products of all points, seen from the origin, below the diagonal.
 
     They come from distances, which are the same for any number of threads.
@@ -137,7 +137,7 @@ def _products(rows: EuclideanRows, origin: FloatArray) -> FloatArray:
     return (sq_lengths + sq_lengths.T - sq_distances) / 2
 
 
-def _leading(products: FloatArray, rows: EuclideanRows) -> tuple[FloatArray, FloatArray]:
+def _leading(products: FloatArray, rows: EuclideanPoints) -> tuple[FloatArray, FloatArray]:
     """Return the lengths, falling, and eigenvectors of the axes that have enough of the variance.
 
     There are none where that takes most of them, or numbers are too large or small for squares.

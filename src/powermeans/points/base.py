@@ -1,7 +1,7 @@
-"""Base of rows: derive the rest of the protocol from sweeps and distances.
+"""Base of points: derive the rest of the protocol from sweeps and distances.
 
-A new kind of rows implements the abstract methods of `powermeans.points.protocol` and `_middle`,
-and overrides what it computes faster. Rows whose points lie in a single memory extend `MemoryRows`.
+A new kind of points implements the abstract methods of `powermeans.points.protocol` and `_middle`,
+and overrides what it computes faster. Points that lie in a single memory extend `MemoryPoints`.
 """
 
 from __future__ import annotations
@@ -9,51 +9,25 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from powermeans.mathematics.rules import Hard, Rule
+from powermeans.mathematics.rules import Hard
 from powermeans.mathematics.sums import ColumnMoments, mean_over_columns
 from powermeans.points.by_definition import PricedByDefinition, farthest
-from powermeans.points.protocol import (
-    Elsewhere,
-    FarPoint,
-    Moves,
-    Parts,
-    PricedPoints,
-    Rows,
-    Sampler,
-)
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.points.given import Given
+from powermeans.points.protocol import Elsewhere, FarPoint, Parts, Points, PricedPoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 
-class BaseRows(Rows):
+class BasePoints(Points):
     """Derive the methods that the protocol leaves open, for Euclidean units."""
 
+    given: Given
     # Found once, and by no property that holds a lock while it waits for parts.
     _mean: FloatArray | None = None
     _inertia_about_mean: float | None = None
-
-    @property
-    def holds_labels(self) -> bool:
-        return False
-
-    @property
-    def n_columns(self) -> int:
-        return self.n_features
-
-    @property
-    def n_places(self) -> int:
-        return self.n_points
-
-    @property
-    def n_stored(self) -> int:
-        return self.n_points * self.n_features
-
-    @property
-    def n_observed(self) -> int | FloatArray:
-        return self.n_features
 
     def mean(self) -> FloatArray:
         if self._mean is None:
@@ -74,35 +48,23 @@ class BaseRows(Rows):
     def rounding(self) -> float:
         return 0.0
 
-    def descends(self, rule: Rule) -> bool:
-        return rule.descends
-
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         return farthest(self, centers, n_wanted)
 
-    @property
-    def moves(self) -> Moves | None:
-        return None
+    def __enter__(self) -> Self:
+        return self
 
     @property
     def elsewhere(self) -> Elsewhere | None:
         return None
 
     @property
-    def priced(self) -> PricedPoints | None:
-        return PricedByDefinition(self, self._distances_of)
-
-    @property
-    def sampler(self) -> Sampler | None:
-        return None
-
-    @property
-    def cells(self) -> Any | None:
-        return None
-
-    @property
     def parts(self) -> Parts | None:
         return None
+
+    @property
+    def priced(self) -> PricedPoints | None:
+        return PricedByDefinition(self, self._distances_of)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         """Return the squared distances of some points from all centers."""
@@ -113,35 +75,37 @@ class BaseRows(Rows):
         """Return a place near the mean, (n_features,)."""
 
     def _find_mean(self) -> FloatArray:
-        return self._mean_of_sweep()
-
-    def _find_inertia_about_mean(self) -> float:
-        return self._inertia_of_sweep()
-
-    def _mean_of_sweep(self) -> FloatArray:
         """Return the mean: the center of all points after one sweep from any place."""
         middle = self._middle()[None, :]
         mean: FloatArray = self.sweep(middle, Hard()).centers(fallback=middle)[0]
         return mean
 
-    def _inertia_of_sweep(self) -> float:
+    def _find_inertia_about_mean(self) -> float:
         return self.sweep(self.mean()[None, :], Hard()).inertia
 
     def _forget_what_follows_from_weights(self) -> None:
         self._mean = self._inertia_about_mean = None
 
 
-class RowsOfRows(BaseRows):
+class ViewedPoints(BasePoints):
     """Sweep over the points of other rows in another way, which a subclass defines.
 
     The subclass has `sweep`, `spread`, `assign`, `nearness` and `_middle`. Points, weights and
     distances are those of the other rows; a subclass with others overrides what they follow from:
-    `take`, `sample`, `sample_weight` and `n_places`, or `sq_distances` and `critical_power`. Seeds
-    are what `take` returns for points that `nearness` draws. `farthest` takes single points; a
-    subclass that moves points together overrides it. No ability of the other rows is passed on.
+    `take`, `sample`, `sample_weight` and `n_distinct`, or `sq_distances` and `critical_power`.
+    Seeds are what `take` returns for points that `nearness` draws. `farthest` takes single points;
+    a subclass that moves points together overrides it. No ability of the other rows is passed on.
     """
 
-    _rows: Rows
+    _rows: Points
+
+    @property
+    def given(self) -> Given:
+        return self._rows.given
+
+    @given.setter
+    def given(self, given: Given) -> None:
+        self._rows.given = given
 
     @property
     def holds_labels(self) -> bool:
@@ -183,7 +147,7 @@ class RowsOfRows(BaseRows):
     def unit_steps(self) -> float | FloatArray:
         return self._rows.unit_steps()
 
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         return self._rows.sq_distances(centers)
 
     @property
@@ -193,7 +157,7 @@ class RowsOfRows(BaseRows):
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)
 
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
         return self._rows.sample(indices)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:
@@ -201,7 +165,7 @@ class RowsOfRows(BaseRows):
         return self._rows.sample_weight(indices)
 
 
-class MemoryRows(BaseRows):
+class MemoryPoints(BasePoints):
     """Hold points in one memory, of this process or of a device.
 
     A subclass sets weights by `in_unit`, and the unweighted mean and variance of each column.
@@ -211,6 +175,7 @@ class MemoryRows(BaseRows):
     _weight_unit: float = 1.0
     _column_mean: FloatArray
     _column_variance: FloatArray
+    _has_column_moments: ClassVar[bool] = True  # or columns do not tell mean and inertia of points
 
     @property
     def total_weight(self) -> float:
@@ -219,7 +184,7 @@ class MemoryRows(BaseRows):
         return float(np.sum(self._weights)) * self._weight_unit
 
     @property
-    def n_places(self) -> int:
+    def n_distinct(self) -> int:
         return self.n_points if self._weights is None else int(np.count_nonzero(self._weights))
 
     def mean_variance(self) -> float:
@@ -238,7 +203,8 @@ class MemoryRows(BaseRows):
         return self._column_mean
 
     def _find_mean(self) -> FloatArray:
-        return self._column_mean if self._weights is None else self._mean_of_sweep()
+        is_of_columns = self._weights is None and self._has_column_moments
+        return self._column_mean if is_of_columns else super()._find_mean()
 
 
 def in_unit(sample_weight: FloatArray) -> tuple[FloatArray, float]:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -16,12 +14,10 @@ from powermeans.divergences.bregman import Bregman, Separable
 from powermeans.divergences.chunks import as_float64
 from powermeans.errors import ArgumentError, warn_caller
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.points.affine import AffineRows, medians_of_some
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.direct import DirectRows
-from powermeans.points.moves import CompiledMoves
-from powermeans.system.attributes import forget
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.points.affine import AffinePoints, medians_of_some
+from powermeans.points.compiled import CompiledMoves, DirectPoints, EuclideanPoints
+from powermeans.system.attributes import cached_property, forget
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 # The critical power scales at most this many values, since that copies them.
 _MOST_VALUES_SCALED = 2**22
@@ -38,14 +34,15 @@ _EPSILON = float(np.finfo(np.float64).eps)
 _LEAST_SHARE_OF_CENTER = 0.5
 
 
-class BregmanRows(AffineRows):
-    """Measure by a Bregman divergence of the point from the center; options of `CompiledRows`."""
+class BregmanPoints(AffinePoints):
+    """Measure by a Bregman divergence of the point from the center; options of `CompiledPoints`."""
 
+    _divergence: Bregman
     _last_planes: tuple[FloatArray, FloatArray, FloatArray] | None  # centers, slopes, lifts
 
     def __init__(
         self,
-        points: Points | SparsePoints,
+        points: Matrix | SparseMatrix,
         sample_weight: FloatArray | None = None,
         *,
         divergence: Bregman,
@@ -62,7 +59,7 @@ class BregmanRows(AffineRows):
 
     def use(self, divergence: Bregman) -> None:
         """Measure with this divergence from now on; interrupted, with the one before."""
-        former: Any = getattr(self, "_divergence", None)
+        former: Any = vars(self).get("_divergence")
         if divergence is former:
             return
         self._divergence = divergence
@@ -120,18 +117,18 @@ class BregmanRows(AffineRows):
         return self._divergence.pairwise(self._points[indices], centers)
 
     @property
-    def n_places(self) -> int:
+    def n_distinct(self) -> int:
         # More points breathe, which counts no work by places, and are not copied to be told apart.
         is_few = self.n_points * self.n_features <= _MOST_VALUES_SCALED
         moves = self.moves if is_few else None
-        return super().n_places if moves is None else moves.rows.n_places
+        return super().n_distinct if moves is None else moves.rows.n_distinct
 
     @cached_property
     def moves(self) -> CompiledMoves | None:
         if self._divergence.moves is None:
             return None
         as_moved = self._divergence.as_moved(self._points)
-        rows = EuclideanRows(as_moved, self._weights, team=self.team)
+        rows = EuclideanPoints(as_moved, self._weights, team=self.team)
         return CompiledMoves(self, rows, self._divergence)
 
     def _forget_what_follows_from_weights(self) -> None:
@@ -157,10 +154,8 @@ class BregmanRows(AffineRows):
         with np.errstate(all="ignore"):
             centers = self._divergence.inside(sample)
             slopes = np.abs(self._divergence.gradient_from(self._tangent, centers))
-            lifts, origin = (
-                self._divergence.between(self._tangent[None], centers),
-                self.native.origin(),
-            )
+            lifts = self._divergence.between(self._tangent[None], centers)
+            origin = self.native.origin()
             products = (np.abs(sample - origin) + np.abs(self._tangent - origin)) @ slopes.T
             error = (self._heights[chosen, None] + lifts + products) * _EPSILON
             pairs = np.repeat(sample, n, axis=0), np.tile(centers, (n, 1))
@@ -202,36 +197,33 @@ class BregmanRows(AffineRows):
         inner = self._divergence.inside(centers)
         return self._divergence.between(as_float64(self._points[rows]), inner)
 
-    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        return self._divergence.in_chunks(self._points, centers)
 
-
-class DirectBregmanRows(DirectRows, BregmanRows):
+class DirectBregmanPoints(DirectPoints, BregmanPoints):
     """Compute all distances by the definition, for dense points whose affine distances cancel."""
 
 
 def open_bregman(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None = None,
     *,
     divergence: Bregman,
     **options: Any,
-) -> BregmanRows:
+) -> BregmanPoints:
     """Open rows that sweep by products, or by the definition where products lose digits.
 
     Points with few zeros become an array, whose products are about an origin among the points.
     """
     if sparse.issparse(points) and points.nnz > _LARGEST_SHARE_STORED * math.prod(points.shape):
         points = points.toarray()
-    rows = BregmanRows(points, sample_weight, divergence=divergence, **options)
+    rows = BregmanPoints(points, sample_weight, divergence=divergence, **options)
     if type(divergence).between is Bregman.between:
         _warn_of_lost_digits(points, divergence)
     if not rows.loses_digits:
         return rows
-    return DirectBregmanRows(points, sample_weight, divergence=divergence, team=rows.team)
+    return DirectBregmanPoints(points, sample_weight, divergence=divergence, team=rows.team)
 
 
-def _warn_of_lost_digits(points: Points | SparsePoints, divergence: Bregman) -> None:
+def _warn_of_lost_digits(points: Matrix | SparseMatrix, divergence: Bregman) -> None:
     """Warn where phi(x) - phi(theta) is rounding for most pairs of a few points."""
     sample = as_float64(points[:: -(-points.shape[0] // _PAIRED)])
     heights = np.abs(divergence.generator(sample))
@@ -327,7 +319,7 @@ def step_between_scaled(n_points: int, n_features: int) -> int:
 
 
 def critical_power_in_units(
-    points: Points | SparsePoints, weights: FloatArray | None, steps: float | FloatArray
+    points: Matrix | SparseMatrix, weights: FloatArray | None, steps: float | FloatArray
 ) -> float:
     """Return the critical power of a sample of the points, in the units of their features."""
     step = step_between_scaled(*points.shape)
@@ -337,7 +329,7 @@ def critical_power_in_units(
     return critical_power(in_units(some, steps), of_some)
 
 
-def in_units(points: Points | SparsePoints, steps: float | FloatArray) -> Points | SparsePoints:
+def in_units(points: Matrix | SparseMatrix, steps: float | FloatArray) -> Matrix | SparseMatrix:
     """Return the points with each feature divided by its step."""
     if isinstance(points, np.ndarray):
         return points / steps

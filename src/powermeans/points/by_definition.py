@@ -18,14 +18,14 @@ from powermeans.points.protocol import (
     FarPoint,
     NearCenters,
     Nearness,
+    Points,
     PricedLabels,
-    Rows,
 )
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 
 def sweep_by_formula(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None,
     distances: Iterable[tuple[slice, FloatArray]],
     n_centers: int,
@@ -75,7 +75,7 @@ class NearnessByDefinition:
         sample_weight: NDArray[Any],
         centers: FloatArray,
         order: IndexArray | None,
-        pairwise: Callable[[Points, FloatArray], FloatArray],
+        pairwise: Callable[[Matrix, FloatArray], FloatArray],
     ) -> None:
         self._points, self._pairwise = points, pairwise
         self._order = np.arange(len(points)) if order is None else order
@@ -90,8 +90,7 @@ class NearnessByDefinition:
         if 0 < farthest < np.inf:
             # Divided by the farthest, so that no exponent overflows.
             mass = self._weight * (self._nearest / farthest) ** (exponent / 2)
-        drawn: IndexArray = self._order[draw_indices(_float64(mass[self._order]), uniforms)]
-        return drawn
+        return self._order[draw_indices(_float64(mass[self._order]), uniforms)]
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         sq_dist = self._pairwise(self._points, self._points[candidates])
@@ -129,7 +128,7 @@ def _float64(values: NDArray[Any]) -> FloatArray:
 
 
 def greedy_seeds_by_definition(
-    rows: Rows,
+    rows: Points,
     order: IndexArray,
     first: float,
     others: FloatArray,
@@ -189,7 +188,7 @@ class PricedByDefinition:
     """
 
     def __init__(
-        self, rows: Rows, distances_of: Callable[[IndexArray, FloatArray], FloatArray]
+        self, rows: Points, distances_of: Callable[[IndexArray, FloatArray], FloatArray]
     ) -> None:
         self._rows, self._distances_of = rows, distances_of
 
@@ -224,7 +223,7 @@ class PricedByDefinition:
         return found
 
 
-def farthest(rows: Rows, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
+def farthest(rows: Points, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
     """Yield the points of largest weighted squared distance, each a center for the next."""
     nearness = rows.nearness(centers)
     labels, _ = rows.assign(centers)

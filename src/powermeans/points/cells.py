@@ -16,7 +16,7 @@ from powermeans.types import FloatArray, Labels
 class Cells:
     """Dense points, each in the cell of the center of its label.
 
-    The points are those of the `EuclideanRows` that make this. `nearby` lists centers for each
+    The points are those of the `EuclideanPoints` that make this. `nearby` lists centers for each
     center, with itself first, (n_centers, n_listed), int32.
     """
 

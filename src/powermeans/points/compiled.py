@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from functools import cached_property
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 import powermeans._native as _native
-from powermeans.divergences import SquaredEuclidean
+from powermeans.divergences import Divergence, SquaredEuclidean
+from powermeans.divergences.chunks import as_float64
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import (
     Gaussian,
@@ -25,23 +27,29 @@ from powermeans.mathematics.rules import (
     Rule,
 )
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.base import MemoryRows, in_unit
-from powermeans.points.by_definition import PricedByDefinition, sweep_by_formula, weighted
+from powermeans.points.base import MemoryPoints, in_unit
+from powermeans.points.by_definition import (
+    NearnessByDefinition,
+    PricedByDefinition,
+    spread_by_definition,
+    sweep_by_formula,
+    weighted,
+)
 from powermeans.points.cells import Cells
 from powermeans.points.checks.points import NARROW_DTYPES, computed_dtype
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
-from powermeans.points.moves import CompiledMoves
 from powermeans.points.protocol import (
     AskedNear,
     FarPoint,
     Labelling,
+    Moved,
     NearCenters,
+    Points,
     PricedLabels,
-    Rows,
 )
-from powermeans.system.attributes import forget
+from powermeans.system.attributes import cached_property, forget
 from powermeans.system.threads import effective_n_threads
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 instruction_set = _native.instruction_set
 instruction_sets = _native.instruction_sets
@@ -53,7 +61,7 @@ divide_line = _native.divide_line
 FEW_FEATURES = _native.FEW_FEATURES
 
 
-class CompiledRows(MemoryRows):
+class CompiledPoints(MemoryPoints):
     """Sweep over finite points, C-contiguous or CSR, without a copy.
 
     They are of float32, of float64, or dense and narrower, and then computed with as float32.
@@ -69,10 +77,11 @@ class CompiledRows(MemoryRows):
     n_columns: int = 0
     n_stored: int = 0
     dtype: np.dtype[np.floating[Any]] = np.dtype(np.float64)
+    _divergence: Divergence = SquaredEuclidean()
 
     def __init__(
         self,
-        points: Points | SparsePoints,
+        points: Matrix | SparseMatrix,
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
@@ -104,7 +113,7 @@ class CompiledRows(MemoryRows):
         """
         assert self._weights is not None, "the rows were opened with weights"
         np.divide(sample_weight, self._weight_unit, out=self._weights)
-        forget(self, "n_places")
+        forget(self, "n_distinct")
         self._forget_what_follows_from_weights()
 
     def critical_power(self) -> float:
@@ -177,8 +186,8 @@ class CompiledRows(MemoryRows):
         self.native.assign(self.as_compiled(centers), labels)
         return labels
 
-    def sq_distances(self, centers: FloatArray) -> Points:
-        distances: Points = np.empty((self.n_points, len(centers)), dtype=self._native_dtype)
+    def sq_distances(self, centers: FloatArray) -> Matrix:
+        distances: Matrix = np.empty((self.n_points, len(centers)), dtype=self._native_dtype)
         self.native.sq_distances(self.as_compiled(centers), distances)
         return distances.astype(self.dtype, copy=False)
 
@@ -188,14 +197,14 @@ class CompiledRows(MemoryRows):
         return np.float64 if sparse.issparse(self._points) else self.dtype
 
     def nearness(self, centers: FloatArray, order: IndexArray | None = None) -> NativeNearness:
-        return NativeNearness(self.native, self, self._weights, self._weight_unit, centers, order)
+        return NativeNearness(self, centers, order)
 
     def take(self, indices: IndexArray) -> FloatArray:
         rows = self._points[indices]
         dense = rows.toarray() if sparse.issparse(rows) else rows
         return np.ascontiguousarray(dense, dtype=np.float64)
 
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
         return self._points[indices]
 
     @cached_property
@@ -217,9 +226,9 @@ class CompiledRows(MemoryRows):
         """Return the centers in the form that the compiled points take."""
         return np.ascontiguousarray(centers)
 
-    @abstractmethod
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         """Yield the distances of some points at a time, for rules that have no kernel."""
+        return self._divergence.in_chunks(self._points, centers)
 
 
 class CompiledPrices(PricedByDefinition):
@@ -233,27 +242,27 @@ class CompiledPrices(PricedByDefinition):
         return PricedLabels(labels, rule.margins, self._rows.sweep(centers, rule))
 
 
-class EuclideanRows(CompiledRows):
-    """Measure by squared Euclidean distances; options as for `CompiledRows`."""
+class EuclideanPoints(CompiledPoints):
+    """Measure by squared Euclidean distances; options as for `CompiledPoints`."""
 
     def _find_inertia_about_mean(self) -> float:
-        if self._weights is not None:
-            return self._inertia_of_sweep()
+        if self._weights is not None or not self._has_column_moments:
+            return super()._find_inertia_about_mean()
         return self.n_points * float(np.sum(self._column_variance))
 
     @cached_property
-    def n_places(self) -> int:
+    def n_distinct(self) -> int:
         key = self.key_of_places()
         weighing = key if self._weights is None else key[self._weights > 0]
         return int(np.count_nonzero(np.diff(np.sort(weighing), prepend=-1.0)))
 
     @property
     def moves(self) -> CompiledMoves:
-        return CompiledMoves(self, self, SquaredEuclidean())
+        return CompiledMoves(self, self, self._divergence)
 
     @property
     def priced(self) -> EuclideanPrices:
-        return EuclideanPrices(self)
+        return EuclideanPrices(self, self._distances_of)
 
     @property
     def sampler(self) -> Self:
@@ -269,7 +278,7 @@ class EuclideanRows(CompiledRows):
         nearness = self.nearness(centers)
         n_near = len(centers)
 
-        def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Rows]:
+        def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Points]:
             nonlocal n_near
             nearness.add_all(chosen[n_near:])
             n_near = len(chosen)
@@ -284,7 +293,7 @@ class EuclideanRows(CompiledRows):
 
     def some(
         self, indices: IndexArray | slice, sample_weight: FloatArray | None = None
-    ) -> EuclideanRows:
+    ) -> EuclideanPoints:
         # A sample that stands for all points has moments of its own.
         known = self.known if sample_weight is None else None
         return type(self)(self._points[indices], sample_weight, team=self.team, known=known)
@@ -311,19 +320,13 @@ class EuclideanRows(CompiledRows):
         n_found = sample.further_seeds(order, nearest, least_share, others, found, seconds)
         return indices[found[:n_found]]
 
-    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        return SquaredEuclidean().in_chunks(self._points, centers)
-
 
 class EuclideanPrices(CompiledPrices):
     """List near centers in compiled code too."""
 
-    def __init__(self, rows: EuclideanRows) -> None:
-        super().__init__(rows, rows._distances_of)
-        self._euclidean = rows
-
     def near(self, asked: AskedNear) -> NearCenters:
-        rows, found = self._euclidean, NearCenters.none(len(asked.indices), asked.n_most)
+        rows: Any = self._rows  # `EuclideanPoints`
+        found = NearCenters.none(len(asked.indices), asked.n_most)
         if len(asked.indices):
             some, taken = rows.native_of(asked.indices), rows.as_compiled(asked.centers)
             some.list_near(
@@ -335,20 +338,12 @@ class EuclideanPrices(CompiledPrices):
 class NativeNearness:
     """Keep nearest squared distances in the unit of the compiled points."""
 
-    def __init__(
-        self,
-        compiled: _native.CompiledPoints,
-        rows: CompiledRows,
-        weights: FloatArray | None,
-        weight_unit: float,
-        centers: FloatArray,
-        order: IndexArray | None,
-    ) -> None:
-        self.native, self._rows, self._order = compiled, rows, order
-        self._weights, self._weight_unit = weights, weight_unit
+    def __init__(self, rows: CompiledPoints, centers: FloatArray, order: IndexArray | None) -> None:
+        self.native, self._rows, self._order = rows.native, rows, order
+        self._weights, self._weight_unit = rows._weights, rows._weight_unit
         self._nearest = np.full(rows.n_points, np.inf)
         if len(centers):
-            compiled.approach(rows.as_compiled(centers), self._nearest)
+            rows.native.approach(rows.as_compiled(centers), self._nearest)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
         indices = np.empty(len(uniforms), dtype=np.int64)
@@ -388,7 +383,7 @@ class NativeNearness:
 
 
 def open_compiled(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     weights: FloatArray | None,
     team: _native.Team,
     known: Known | None = None,
@@ -445,3 +440,107 @@ def _entries(points: Any) -> Iterator[tuple[Any, FloatArray]]:
     step = max(2**20, int(points.shape[1]))
     for start in range(0, points.nnz, step):
         yield points.indices[start : start + step], points.data[start : start + step].astype(float)
+
+
+# Moves of single points and swaps of centers, in the form in which compiled code knows them.
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledMoves:
+    """Move points that are `measured` in the form of other rows, which their divergence tells."""
+
+    _measured: Any  # `CompiledPoints`, as is `rows`
+    rows: Any
+    _divergence: Divergence
+
+    def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
+        """Move single points from cluster to cluster; see `powermeans.points.protocol.Moves`."""
+        labels, moved = self._measured.labels_of(centers), self._given(centers)
+        order = self.rows.order_by_place
+        n_moves = self.rows.native.move_points(
+            self._divergence.moves, order, n_passes, labels, moved
+        )
+        return Moved(self._divergence.from_moved(moved, centers), n_moves)
+
+    def swap_centers(
+        self,
+        centers: FloatArray,
+        n_in_vain: int,
+        most_distances: float,
+        least_gain: float,
+        least_distances: float = 0.0,
+    ) -> Moved:
+        """Dissolve clusters and split others; see `powermeans.points.protocol.Moves`."""
+        labels, moved = self._measured.labels_of(centers), self._given(centers)
+        _, n_kept, n_distances = self.rows.native.swap_centers(
+            self._divergence.moves,
+            self.rows.order_by_place,
+            n_in_vain,
+            most_distances,
+            least_distances,
+            least_gain,
+            labels,
+            moved,
+        )
+        return Moved(self._divergence.from_moved(moved, centers), n_kept, n_distances)
+
+    def _given(self, centers: FloatArray) -> FloatArray:
+        """Return a copy of the centers in the form of the rows."""
+        copied = centers.astype(np.float64, order="C")
+        return np.ascontiguousarray(self._divergence.as_moved(copied))
+
+
+# Points that compute all distances by the definition.
+
+
+class DirectPoints(CompiledPoints):
+    """Measure by a divergence that a subclass sets, some points at a time."""
+
+    holds_labels = False
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
+        distances = self._distances_in_chunks(centers)
+        sums = sweep_by_formula(self._summed, self._weights, distances, len(centers), rule)
+        return self.finished(sums * self._weight_unit)
+
+    @property
+    def _summed(self) -> Any:
+        """What a sweep adds up."""
+        return self._points
+
+    def spread(self, centers: FloatArray) -> Spread:
+        counts = self.sample_weight(np.arange(self.n_points))
+        parts = self._distances_in_chunks(centers)
+        return reduce(add, (spread_by_definition(part, counts[rows]) for rows, part in parts))
+
+    def assign(self, centers: FloatArray) -> tuple[Labels, float]:
+        parts = [
+            (part.argmin(axis=1), part.min(axis=1))
+            for _, part in self._distances_in_chunks(centers)
+        ]
+        labels, nearest = map(np.concatenate, zip(*parts, strict=True))
+        inertia = float(self.sample_weight(np.arange(self.n_points)) @ nearest)
+        return labels.astype(np.int32), inertia
+
+    @property
+    def priced(self) -> PricedByDefinition:
+        return PricedByDefinition(self, self._distances_of)
+
+    def labels_of(self, centers: FloatArray) -> Labels:
+        return self.assign(centers)[0]
+
+    def sq_distances(self, centers: FloatArray) -> Matrix:
+        return self._divergence.pairwise(self._points, centers).astype(self.dtype)
+
+    def nearness(  # type: ignore[override]
+        self, centers: FloatArray, order: IndexArray | None = None
+    ) -> NearnessByDefinition:
+        weights = self.sample_weight(np.arange(self.n_points))
+        points = as_float64(self._points)
+        return NearnessByDefinition(points, weights, centers, order, self._divergence.pairwise)
+
+    def rounding(self) -> float:
+        return 0.0
+
+    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
+        return self._divergence.pairwise(self._points[indices], centers)

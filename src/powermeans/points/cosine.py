@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -11,10 +11,9 @@ import numpy as np
 from powermeans.divergences.cosine import Cosine, directions, of_unit_length
 from powermeans.mathematics.sums import Sums, recorded
 from powermeans.points.by_definition import farthest
-from powermeans.points.compiled import EuclideanRows
-from powermeans.points.moves import CompiledMoves
+from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.protocol import FarPoint
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 # Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
 # them.
@@ -44,15 +43,18 @@ class UnitSums(Sums):
         return of_unit_length(super().centers(fallback), fallback)
 
 
-class CosineRows(EuclideanRows):
+class CosinePoints(EuclideanPoints):
     """Measure by one minus the cosine of the angle, on a copy of the points.
 
-    No point is zero, which has no direction; options are as for `EuclideanRows`.
+    No point is zero, which has no direction; options are as for `EuclideanPoints`.
     """
+
+    _divergence = Cosine()
+    _has_column_moments = False  # they do not tell the mean direction
 
     def __init__(
         self,
-        points: Points | SparsePoints,
+        points: Matrix | SparseMatrix,
         sample_weight: FloatArray | None = None,
         **options: Any,
     ) -> None:
@@ -70,20 +72,5 @@ class CosineRows(EuclideanRows):
         """Return the directions of these points."""
         return super().take(indices) / LENGTH
 
-    @property
-    def moves(self) -> CompiledMoves:
-        return CompiledMoves(self, self, Cosine())
-
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         return farthest(self, centers, n_wanted)
-
-    # Moments of the columns do not tell the mean direction.
-
-    def _find_mean(self) -> FloatArray:
-        return self._mean_of_sweep()
-
-    def _find_inertia_about_mean(self) -> float:
-        return self._inertia_of_sweep()
-
-    def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
-        return Cosine().in_chunks(self._points, centers)

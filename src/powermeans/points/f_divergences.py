@@ -12,8 +12,8 @@ from powermeans.divergences.domains import Bounded
 from powermeans.divergences.f_divergence import FDivergence
 from powermeans.mathematics.sums import Sums
 from powermeans.points.bregman import critical_power_in_units
-from powermeans.points.direct import DirectRows
-from powermeans.types import FloatArray, Points
+from powermeans.points.compiled import DirectPoints
+from powermeans.types import FloatArray, Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,14 @@ class StatisticSums(Sums):
         return Sums.moved(self, former, cluster, of_point, weight)
 
 
-class FDivergenceRows(DirectRows):
-    """Measure dense points by an f-divergence; options are those of `CompiledRows`."""
+class FDivergencePoints(DirectPoints):
+    """Measure dense points by an f-divergence; options are those of `CompiledPoints`."""
+
+    _has_column_moments = False  # the center has the mean of statistics
 
     def __init__(
         self,
-        points: Points,
+        points: Matrix,
         sample_weight: FloatArray | None = None,
         *,
         divergence: FDivergence,
@@ -71,6 +73,3 @@ class FDivergenceRows(DirectRows):
 
     def critical_power(self) -> float:
         return critical_power_in_units(self._points, self._weights, self.unit_steps())
-
-    def _find_mean(self) -> FloatArray:
-        return self._mean_of_sweep()

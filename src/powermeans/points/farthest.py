@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from powermeans.points.by_definition import weighted
-from powermeans.points.protocol import FarPoint, Rows
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.points.protocol import FarPoint, Points
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Farthest:
     sq_dist: FloatArray
     weights: FloatArray
     labels: Labels
-    points: Points
+    points: Matrix
 
     def __add__(self, other: Farthest) -> Farthest:
         sq_dist = np.concatenate([self.sq_dist, other.sq_dist])
@@ -34,14 +34,14 @@ class Farthest:
         return Farthest(self.n_kept, sq_dist[first], weights[first], labels, points)
 
 
-Find = Callable[[FloatArray, int], tuple[Farthest, Rows]]
+Find = Callable[[FloatArray, int], tuple[Farthest, Points]]
 """Makes a pass: given centers and how many points are kept, returns them, and rows of them."""
 
 
 def farthest_in_passes(
     find: Find, centers: FloatArray, n_wanted: int, *, rounding: float = 0.0
 ) -> Iterator[FarPoint]:
-    """Find points as `Rows.farthest` does, several in each pass.
+    """Find points as `Points.farthest` does, several in each pass.
 
     Another pass follows only if points chosen since may change the next one. Where `rounding` is
     the share by which a pass may round a distance differently from the rows of a few points, each
@@ -68,7 +68,7 @@ class _Candidates:
     then on it is an upper bound.
     """
 
-    def __init__(self, found: Farthest, rows: Rows, rounding: float) -> None:
+    def __init__(self, found: Farthest, rows: Points, rounding: float) -> None:
         self._found, self._rows, self._rounding = found, rows, rounding
         self._most, self._is_known = found.sq_dist.copy(), np.ones(len(found.sq_dist), dtype=bool)
         # No point that was left out is farther than the nearest of these.

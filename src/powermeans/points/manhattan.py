@@ -19,7 +19,7 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial, reduce
+from functools import partial, reduce
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -33,8 +33,9 @@ from powermeans.points.by_definition import (
     NearnessByDefinition,
     spread_by_definition,
 )
-from powermeans.points.compiled import CompiledRows
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.points.compiled import CompiledPoints
+from powermeans.system.attributes import cached_property
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -75,7 +76,7 @@ class MedianSums(Sums):
         return replace(Sums.moved(self, former, cluster, point, weight), medians=medians)
 
 
-class ManhattanRows(CompiledRows):
+class ManhattanPoints(CompiledPoints):
     """Measure dense points by sums of absolute differences.
 
     Each feature is sorted once. A soft sweep then takes time in points times centers times features
@@ -83,15 +84,8 @@ class ManhattanRows(CompiledRows):
     """
 
     holds_labels = False
-
-    def __init__(
-        self,
-        points: Points,
-        sample_weight: FloatArray | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(points, sample_weight, **options)
-        self._values: Points = points
+    _divergence = Manhattan()
+    _points: Matrix
 
     def sweep(self, centers: FloatArray, rule: Rule) -> MedianSums:
         """Weigh every point by the rule, and find the weighted medians."""
@@ -121,7 +115,7 @@ class ManhattanRows(CompiledRows):
 
     def spread(self, centers: FloatArray) -> Spread:
         def of_part(rows: slice) -> Spread:
-            distances = Manhattan().pairwise(self._values[rows], centers)
+            distances = self._divergence.pairwise(self._points[rows], centers)
             return spread_by_definition(distances, self._counts(rows) * self._weight_unit)
 
         return reduce(operator.add, self._each(of_part, self._parts(len(centers))))
@@ -130,11 +124,11 @@ class ManhattanRows(CompiledRows):
         labels, nearest = self._nearest(centers)
         return labels, self._add_weighted(nearest) * self._weight_unit
 
-    def sq_distances(self, centers: FloatArray) -> Points:
-        distances: Points = np.empty((self.n_points, len(centers)), dtype=self.dtype)
+    def sq_distances(self, centers: FloatArray) -> Matrix:
+        distances: Matrix = np.empty((self.n_points, len(centers)), dtype=self.dtype)
 
         def fill(rows: slice) -> None:
-            distances[rows] = Manhattan().pairwise(self._values[rows], centers)
+            distances[rows] = self._divergence.pairwise(self._points[rows], centers)
 
         self._each(fill, self._parts(len(centers)))
         return distances
@@ -143,14 +137,16 @@ class ManhattanRows(CompiledRows):
         self, centers: FloatArray, order: IndexArray | None = None
     ) -> NearnessByDefinition:
         weights = self.sample_weight(np.arange(self.n_points))
-        return NearnessByDefinition(self._values, weights, centers, order, Manhattan().pairwise)
+        return NearnessByDefinition(
+            self._points, weights, centers, order, self._divergence.pairwise
+        )
 
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         for rows in self._parts(len(centers)):
-            yield rows, Manhattan().pairwise(self._values[rows], centers)
+            yield rows, self._divergence.pairwise(self._points[rows], centers)
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
-        return Manhattan().pairwise(self._values[indices], centers)
+        return self._divergence.pairwise(self._points[indices], centers)
 
     def unit_steps(self) -> float | FloatArray:
         """Return the mean distance from the median, shared evenly among the features."""
@@ -190,7 +186,7 @@ class ManhattanRows(CompiledRows):
         weighted = np.empty((self.n_points, group.stop - group.start))
 
         def of_part(rows: slice) -> tuple[float, float]:
-            distances = Manhattan().pairwise(self._values[rows], centers)
+            distances = self._divergence.pairwise(self._points[rows], centers)
             weights, objectives = rule.weigh(distances)
             counts = self._counts(rows)
             np.multiply(weights[:, group], counts[:, None], out=weighted[rows])
@@ -205,7 +201,7 @@ class ManhattanRows(CompiledRows):
         labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
 
         def of_part(rows: slice) -> None:
-            distances = Manhattan().pairwise(self._values[rows], centers)
+            distances = self._divergence.pairwise(self._points[rows], centers)
             labels[rows], nearest[rows] = distances.argmin(axis=1), distances.min(axis=1)
 
         self._each(of_part, self._parts(len(centers)))
@@ -219,11 +215,11 @@ class ManhattanRows(CompiledRows):
             partial(_hard_medians, labels=short, counts=counts, weights=self._weights)
         )
 
-    def _medians(self, of_features: Callable[[Points, Order], FloatArray]) -> FloatArray:
+    def _medians(self, of_features: Callable[[Matrix, Order], FloatArray]) -> FloatArray:
         """Return medians, (n_centers, n_features), by a function of features and their orders."""
         blocks = self._blocks_of_features
         medians = self._each(
-            lambda b: of_features(self._values[:, blocks[b]], self._orders[b]), range(len(blocks))
+            lambda b: of_features(self._points[:, blocks[b]], self._orders[b]), range(len(blocks))
         )
         return np.concatenate(medians, axis=1)
 
@@ -232,7 +228,7 @@ class ManhattanRows(CompiledRows):
         """The points sorted by each feature, (n_points, n_features) for each block of features."""
         dtype = np.int32 if self.n_points <= np.iinfo(np.int32).max else np.int64
         return self._each(
-            lambda block: np.argsort(self._values[:, block], axis=0).astype(dtype),
+            lambda block: np.argsort(self._points[:, block], axis=0).astype(dtype),
             self._blocks_of_features,
         )
 
@@ -265,7 +261,7 @@ class ManhattanRows(CompiledRows):
             return list(threads.map(work, parts))
 
 
-def _soft_medians(values: Points, orders: Order, weights: FloatArray) -> FloatArray:
+def _soft_medians(values: Matrix, orders: Order, weights: FloatArray) -> FloatArray:
     """Return the weighted medians of the features, a row for each column of weights."""
     if weights.size > _CHUNK_ELEMENTS:
         features = zip(values.T, orders.T, strict=True)
@@ -276,7 +272,7 @@ def _soft_medians(values: Points, orders: Order, weights: FloatArray) -> FloatAr
     return medians
 
 
-def _median_along(values: Points, orders: Order, weights: FloatArray) -> FloatArray:
+def _median_along(values: Matrix, orders: Order, weights: FloatArray) -> FloatArray:
     """Return the weighted median of each feature over the points of these orders."""
     columns, reached = np.arange(values.shape[1]), 2 * np.cumsum(weights[orders], axis=0)
     places = [
@@ -286,7 +282,7 @@ def _median_along(values: Points, orders: Order, weights: FloatArray) -> FloatAr
     return _midpoint(*(values[orders[place, columns], columns] for place in places))
 
 
-def _soft_medians_of_many(values: Points, order: Order, weights: FloatArray) -> FloatArray:
+def _soft_medians_of_many(values: Matrix, order: Order, weights: FloatArray) -> FloatArray:
     """Return the weighted medians of a feature of many points, one for each column of weights.
 
     Weights add up block by block along the order, and point by point only in the block that reaches
@@ -325,7 +321,7 @@ def _points_at(
 
 
 def _hard_medians(
-    values: Points,
+    values: Matrix,
     orders: Order,
     labels: NDArray[Any],
     counts: IndexArray,

@@ -12,7 +12,7 @@ import numpy as np
 
 from powermeans.mathematics.rules import Hard, Power, Priced, Rule
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.base import RowsOfRows
+from powermeans.points.base import ViewedPoints
 from powermeans.points.by_definition import weighted
 from powermeans.points.cells import Cells
 from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
@@ -22,8 +22,8 @@ from powermeans.points.protocol import (
     Labelling,
     NearCenters,
     Nearness,
+    Points,
     PricedLabels,
-    Rows,
     priced_of,
     sampler_of,
 )
@@ -35,14 +35,14 @@ _MOST_LISTED = 48
 _SWEEPS_PER_LIST = 3
 
 
-class NearbyRows(RowsOfRows):
+class NearbyPoints(ViewedPoints):
     """Sweep over the points of other rows, each among the centers near its own.
 
     `labels` tell which of `centers` each point belongs to at first. `assign`, and rules other than
     `Hard`, `Priced` and `Power`, compare with all centers. The other rows have `cells`.
     """
 
-    def __init__(self, rows: Rows, centers: FloatArray, labels: Labels) -> None:
+    def __init__(self, rows: Points, centers: FloatArray, labels: Labels) -> None:
         assert rows.cells is not None, f"{type(rows).__name__} have no cells"
         cells: Cells = rows.cells
         self._rows, self._cells, self._centers = rows, cells, centers
@@ -100,7 +100,7 @@ class NearbyRows(RowsOfRows):
         weights = self._rows.sample_weight(everything)
         n_near = len(centers)
 
-        def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Rows]:
+        def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Points]:
             nonlocal n_near
             if len(chosen) > n_near:
                 np.minimum(sq_dist, self.nearness(chosen[n_near:]).sq_dist(), out=sq_dist)
@@ -162,7 +162,7 @@ class NearbyRows(RowsOfRows):
 class NearbyPrices:
     """Assign the same points by distance and price, each among the centers near by both."""
 
-    def __init__(self, nearby: NearbyRows) -> None:
+    def __init__(self, nearby: NearbyPoints) -> None:
         self._nearby = nearby
 
     def assign(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:

@@ -9,8 +9,8 @@ from typing import Any
 from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.points.checks.faults import way_out_of
 from powermeans.points.columns import Columns
-from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, Points
+from powermeans.points.protocol import Points
+from powermeans.types import FloatArray, Matrix
 
 Tell = Callable[[int, int | None], object]
 """Is called with the number of parts done in a pass, and the number of all if known."""
@@ -26,7 +26,7 @@ class Measure:
     takes_narrow: bool = False  # points of whole bytes or half floats as they are, if plain
     n_threads: int | None = None
     n_columns: int | None = None  # of the points, where some are left out
-    opener: Callable[[Any, FloatArray | None, Measure], Rows] | None = None  # other rows
+    opener: Callable[[Any, FloatArray | None, Measure], Points] | None = None  # other rows
 
     @property
     def is_plain(self) -> bool:
@@ -55,6 +55,7 @@ class FitNeeds:
     n_points: int = 1  # at the least
     must_differ: bool = False  # whether squared distances among points must not vanish
     warns_of_scales: bool = False  # whether columns in unlike units deserve a warning
+    is_read_once: bool = False  # a stream, which no first pass checks
     leaves_out_columns: bool = False  # of sparse points, where they have no entry
     init: Any = None  # a tensor must be where the points are
     random_state: Any = None  # an int where a checkpoint is wanted
@@ -71,7 +72,7 @@ class Needs:
     refusals: Refusals = field(default_factory=Refusals)
     fit: FitNeeds = field(default_factory=FitNeeds)
     known: Columns | None = None  # of the fit, for new points; None for a fit
-    as_wide_as: Points | None = None  # centers to compare with, which may take float64
+    as_wide_as: Matrix | None = None  # centers to compare with, which may take float64
     offers_missing: bool = False  # whether a function, not an estimator, has `missing=`
 
     def way_out(self, value: float, is_dense: bool) -> str:

@@ -17,8 +17,8 @@ from scipy import sparse
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.sums import ColumnMoments, Sums, recorded
-from powermeans.points.affine import PairedRows, largest_from, medians_of_some, power_of_two_above
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.points.affine import PairedPoints, largest_from, medians_of_some, power_of_two_above
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 
 @recorded
@@ -53,14 +53,14 @@ class ObservedSums(Sums):
         return replace(moved, observed=observed)
 
 
-class ObservedRows(PairedRows):
+class ObservedPoints(PairedPoints):
     """Leave out missing entries, NaN, with two numbers for each entry.
 
-    No row and no column is all NaN; options are as for `EuclideanRows`.
+    No row and no column is all NaN; options are as for `EuclideanPoints`.
     """
 
     def __init__(
-        self, points: Points, sample_weight: FloatArray | None = None, **options: Any
+        self, points: Matrix, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
         is_missing = np.isnan(points)
         self._given = points
@@ -154,19 +154,19 @@ class ObservedRows(PairedRows):
     def _middle(self) -> FloatArray:
         return self._means
 
-    def sample(self, indices: IndexArray) -> Points:
+    def sample(self, indices: IndexArray) -> Matrix:
         """Return these points with NaN for missing entries, where `take` has means."""
         return self._given[indices]
 
 
-def _observed_means(points: Points, is_missing: np.ndarray) -> FloatArray:
+def _observed_means(points: Matrix, is_missing: np.ndarray) -> FloatArray:
     """Return the mean of each column over its observed entries; zero where there are none."""
     counts = np.count_nonzero(~is_missing, axis=0)
     sums = np.sum(points, axis=0, where=~is_missing, dtype=np.float64)
     return np.asarray(sums / np.maximum(counts, 1))
 
 
-def observed_medians(points: Points, sample_weight: FloatArray | None = None) -> FloatArray:
+def observed_medians(points: Matrix, sample_weight: FloatArray | None = None) -> FloatArray:
     """Return the medians of some points, or the means of all where these have no entry."""
     medians = medians_of_some(points, sample_weight)
     if not (is_unknown := np.isnan(medians)).any():
@@ -174,7 +174,7 @@ def observed_medians(points: Points, sample_weight: FloatArray | None = None) ->
     return np.where(is_unknown, _observed_means(points, np.isnan(points)), medians)
 
 
-def filled(points: Points | SparsePoints, filling: FloatArray | None) -> Points | SparsePoints:
+def filled(points: Matrix | SparseMatrix, filling: FloatArray | None) -> Matrix | SparseMatrix:
     """Return the points with these values, (n_features,), in place of missing entries."""
     if filling is None or sparse.issparse(points):
         return points

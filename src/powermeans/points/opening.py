@@ -8,12 +8,8 @@ from __future__ import annotations
 
 import functools
 import importlib
-import math
-import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,20 +41,20 @@ from powermeans.points.checks.points import (
     warn_of_unlike_scales,
 )
 from powermeans.points.columns import Columns
-from powermeans.points.compiled import CompiledRows, EuclideanRows
-from powermeans.points.cosine import CosineRows
-from powermeans.points.f_divergences import FDivergenceRows
-from powermeans.points.manhattan import ManhattanRows
+from powermeans.points.compiled import CompiledPoints, EuclideanPoints
+from powermeans.points.cosine import CosinePoints
+from powermeans.points.f_divergences import FDivergencePoints
+from powermeans.points.given import Given
+from powermeans.points.manhattan import ManhattanPoints
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.observed import ObservedRows
-from powermeans.points.protocol import Rows
+from powermeans.points.observed import ObservedPoints
+from powermeans.points.protocol import Points
 from powermeans.points.streams import Stream, is_stream
 from powermeans.points.used_columns import UsedColumns
-from powermeans.system.containers import to_array
-from powermeans.system.label_files import write_labels
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.system.containers import refuse_tensor_elsewhere, to_array
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
-MatrixLike = ArrayLike | SparsePoints | Stream | Iterable[Any] | Callable[[], Iterable[Any]]
+MatrixLike = ArrayLike | SparseMatrix | Stream | Iterable[Any] | Callable[[], Iterable[Any]]
 # Which module registers what opens the types of a package, or of a module: a function of
 # `open_points`, or for points that are read part by part one of `source_of`
 # of `powermeans.scale.parted_data`.
@@ -68,10 +64,10 @@ _OPENERS = {
     "dask_expr": "powermeans.scale.on_dask",
     "powermeans.scale.dask_points": "powermeans.scale.on_dask",
 }
-_ROWS_OF: dict[type[Divergence], Callable[..., CompiledRows]] = {
-    SquaredEuclidean: EuclideanRows,
-    Cosine: CosineRows,
-    Manhattan: ManhattanRows,
+_ROWS_OF: dict[type[Divergence], Callable[..., CompiledPoints]] = {
+    SquaredEuclidean: EuclideanPoints,
+    Cosine: CosinePoints,
+    Manhattan: ManhattanPoints,
 }
 _BLOCK_ELEMENTS = 2**17
 
@@ -80,7 +76,7 @@ _BLOCK_ELEMENTS = 2**17
 
 
 @functools.singledispatch
-def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened:
+def open_points(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Points:
     """Return points to work on, or raise where they are not as needed."""
     if needs.known is not None and needs.known.preparation is not None:
         X = in_columns_of(X, needs.known)
@@ -114,197 +110,23 @@ def load_package_for(kind: type) -> bool:
     return open_points.dispatch(kind) is not open_points.dispatch(object)
 
 
-# What is opened.
-
-
-class Opened(AbstractContextManager["Opened"]):
-    """The points of a user, opened: the rows to work on, and the way back for what is found."""
-
-    __slots__ = ()
-
-    rows: Any
-    noted: Any = None  # attributes that describe the columns; scikit-learn has set those of arrays
-
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype[Any]:
-        """Dtype for centers."""
-
-    @property
-    @abstractmethod
-    def n_features(self) -> int:
-        """Number of columns."""
-
-    @abstractmethod
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        """Return labels, None if there are too many, and inertia; a known one may save a pass."""
-
-    @abstractmethod
-    def n_found(self, centers: FloatArray, labels: Any) -> int:
-        """Return how many clusters have points, given the labels of all points."""
-
-    def inertia(self, centers: FloatArray) -> float:
-        """Return the inertia of the centers."""
-        return self.assign(centers)[1]
-
-    @abstractmethod
-    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
-        """Return the labels of new points as the user gave these, or the file with the labels."""
-
-    @abstractmethod
-    def distances(self, centers: Points) -> Any:
-        """Return the distance of each new point to each center, not squared."""
-
-    @abstractmethod
-    def shares(
-        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
-    ) -> Any:
-        """Return memberships of new points, which do not depend on the unit of distance.
-
-        They are in proportion to distances to the power of the exponent.
-        """
-
-    def of_used_columns(self, centers: FloatArray) -> FloatArray:
-        """Return centers with the columns that the rows have."""
-        return centers
-
-    def of_all_columns(self, centers: Any) -> Any:
-        """Return centers of these rows with the columns of the points of the user."""
-        return centers
-
-    def of_all_rows(self, values: Any) -> Any:
-        """Return results for these rows with those for rows of the user that have no point."""
-        return values
-
-    def stop_recording(self) -> None:
-        """Write no more into a checkpoint."""
-
-    def __exit__(self, *error: object) -> None:
-        return
-
-
-@dataclass(frozen=True, slots=True)
-class InMemory(Opened):
-    """Points in one array."""
-
-    points: Points | SparsePoints
-    weights: FloatArray | None
-    rows: Rows
-    largest: float = field(default=math.nan, kw_only=True)  # the largest magnitude, if known
-    needs: Needs | None = field(default=None, kw_only=True)  # for which they were opened
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return dtype_of_centers(self.points.dtype)
-
-    @property
-    def n_features(self) -> int:
-        return int(self.points.shape[1])
-
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        return self.rows.assign(centers)
-
-    def n_found(self, centers: FloatArray, labels: Any) -> int:
-        is_found = np.zeros(len(centers), dtype=bool)
-        is_found[labels] = True  # unlike bincount without a copy of the labels
-        return int(np.count_nonzero(is_found))
-
-    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
-        labels, _ = self.assign(check_centers(centers, self.n_features))
-        return labels if output is None else write_labels(output, [self.of_all_rows(labels)])
-
-    def distances(self, centers: Points) -> Any:
-        assert self.needs is not None, "predictions are for points that the door opened"
-        found, measure = self._sq_distances(centers), self.needs.measure
-        if measure.divergence.is_squared:
-            found = np.sqrt(found, out=found)
-        dtype = dtype_of_centers(self.points.dtype) if measure.is_plain else centers.dtype
-        with np.errstate(over="ignore"):
-            distances = found.astype(dtype, copy=False)
-        return _without_overflow(distances, has_grown=distances is not found)
-
-    def shares(
-        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
-    ) -> Any:
-        sq_dist = self._sq_distances(centers)
-        shares = np.empty(sq_dist.shape)
-        n_block = max(1, _BLOCK_ELEMENTS // sq_dist.shape[1])
-        for start in range(0, len(sq_dist), n_block):
-            block = slice(start, start + n_block)
-            shares[block] = memberships(sq_dist[block].astype(np.float64))
-        return shares
-
-    def _sq_distances(self, centers: Points) -> Points:
-        """Return squared distances, in float64 where they may leave the range of float32."""
-        needs, points = self.needs, self.points
-        assert needs is not None, "predictions are for points that the door opened"
-        checked = check_centers(centers, self.n_features)
-        largest = max(self.largest, float(np.abs(checked).max()))
-        # In float64 too where one row is far, so that squares of the others keep their digits.
-        if not needs.measure.is_plain or exponent_to_square(largest, points.dtype):
-            wide = points.astype(np.float64, copy=False)
-            is_open = wide is points and self.weights is None
-            of_wide = self.rows if is_open else rows_for(needs.measure, wide)
-            return of_wide.sq_distances(checked)
-        rows, dtype = self.rows, dtype_of_centers(points.dtype)
-        if self.weights is not None or not isinstance(rows, EuclideanRows):
-            rows = EuclideanRows(points, n_threads=needs.measure.n_threads)
-        if dtype == rows.dtype:
-            return rows.sq_distances(checked)
-        sq_dist = np.empty((rows.n_points, len(checked)), dtype)
-        n_block = max(1, _BLOCK_ELEMENTS // len(checked))
-        for start in range(0, rows.n_points, n_block):
-            block = slice(start, start + n_block)
-            sq_dist[block] = rows.sampler.some(block).sq_distances(checked)
-        return sq_dist
-
-
-@dataclass(frozen=True, slots=True)
-class InUsedColumns(InMemory):
-    """Sparse points of a fit without the columns that have no entry."""
-
-    columns: UsedColumns
-    opened_whole: Callable[[], Rows]
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns, with those that are left out."""
-        return self.columns.n_columns
-
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        """Return labels and inertia from all columns, with the bits of predictions."""
-        return self.opened_whole().assign(self.columns.all_of(centers))
-
-    def of_used_columns(self, centers: FloatArray) -> FloatArray:
-        return self.columns.of_centers(centers)
-
-    def of_all_columns(self, centers: Any) -> Any:
-        return self.columns.all_of(centers)
-
-
-def in_memory(opened: Opened) -> InMemory:
-    """Return the same points, of an estimator that takes no others."""
-    assert isinstance(opened, InMemory), "points in parts are refused when they are opened"
-    return opened
-
-
 # Rows.
 
 
 def open_rows(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None = None,
     *,
     divergence: Divergence = SquaredEuclidean(),
     has_missing: bool = False,
     **options: Any,
-) -> CompiledRows:
+) -> CompiledPoints:
     """Open valid points in memory; with `has_missing`, NaN stands for a missing entry.
 
-    Missing entries need squared Euclidean distances. Options are those of `CompiledRows`.
+    Missing entries need squared Euclidean distances. Options are those of `CompiledPoints`.
     """
     if has_missing and isinstance(points, np.ndarray):
-        return ObservedRows(points, sample_weight, **options)
+        return ObservedPoints(points, sample_weight, **options)
     if isinstance(divergence, Bregman):
         return open_bregman(points, sample_weight, divergence=divergence, **options)
     if not isinstance(points, np.ndarray) and not divergence.takes_sparse:
@@ -313,22 +135,24 @@ def open_rows(
             "or choose another divergence"
         )
     if isinstance(divergence, FDivergence):
-        return FDivergenceRows(np.asarray(points), sample_weight, divergence=divergence, **options)
+        return FDivergencePoints(
+            np.asarray(points), sample_weight, divergence=divergence, **options
+        )
     return _ROWS_OF[type(divergence)](points, sample_weight, **options)
 
 
 def open_batch(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None = None,
     *,
-    beside: Rows | None = None,
+    beside: Points | None = None,
     **options: Any,
-) -> CompiledRows:
+) -> CompiledPoints:
     """Open points as `open_rows` does, for only a sweep or two.
 
     The rows share the threads of `team`, or of the rows `beside` them.
     """
-    if isinstance(beside, CompiledRows):
+    if isinstance(beside, CompiledPoints):
         options["team"] = beside.team
     rows = open_rows(points, sample_weight, **options)
     rows.expect_few_sweeps()
@@ -336,8 +160,8 @@ def open_batch(
 
 
 def rows_for(
-    measure: Measure, points: Points | SparsePoints, weights: FloatArray | None = None
-) -> Rows:
+    measure: Measure, points: Matrix | SparseMatrix, weights: FloatArray | None = None
+) -> Points:
     """Return the rows of an array that has been admitted."""
     if measure.opener is not None:
         return measure.opener(points, weights, measure)
@@ -351,7 +175,7 @@ def rows_for(
     )
 
 
-def rows_of(admitted: Admitted, measure: Measure) -> Rows:
+def rows_of(admitted: Admitted, measure: Measure) -> Points:
     """Return the rows of an array, in float64 where one is far and others may weigh more."""
     may_weigh_more = admitted.weights is not None or measure.opener is not None
     points = admitted.points
@@ -360,7 +184,7 @@ def rows_of(admitted: Admitted, measure: Measure) -> Rows:
     return rows_for(measure, points, admitted.weights)
 
 
-def wide_if_far(points: Points | SparsePoints, largest: float) -> Points | SparsePoints:
+def wide_if_far(points: Matrix | SparseMatrix, largest: float) -> Matrix | SparseMatrix:
     """Return the points in float64 where float32 would not hold the square of the largest."""
     return points.astype(np.float64) if exponent_to_square(largest, points.dtype) else points
 
@@ -369,44 +193,61 @@ def wide_if_far(points: Points | SparsePoints, largest: float) -> Points | Spars
 
 
 @open_points.register(np.ndarray)
-def _open_array(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InMemory:
+def _open_array(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Points:
     if needs.known is not None:
         needs.known.refuse_points()
-    admitted = admit_array(to_array(X), sample_weight, needs)
-    points, weights = admitted.points, admitted.weights
-    if needs.measure.has_missing and not np.isnan(np.asarray(points)).any():
+    admitted = admit_array(X, sample_weight, needs)
+    if needs.measure.has_missing and not np.isnan(np.asarray(admitted.points)).any():
         needs = needs.measured(has_missing=False)  # whole points have faster rows
-    if needs.fit.leaves_out_columns and sparse.issparse(points):
-        columns = UsedColumns.of(points, needs.measure.divergence, needs.fit.init)
+    if needs.fit.leaves_out_columns and sparse.issparse(admitted.points):
+        columns = UsedColumns.of(admitted.points, needs.measure.divergence, needs.fit.init)
         if columns is not None:
-            return _opened_in_used_columns(admitted, columns, needs)
+            return _open_used_columns(admitted, columns, needs.measure)
     rows = rows_of(admitted, needs.measure)
-    if needs.known is not None and isinstance(rows, CompiledRows):
+    rows.given = given_by(admitted, needs.measure)
+    if needs.known is not None and isinstance(rows, CompiledPoints):
         rows.expect_few_sweeps()
-    return InMemory(points, weights, rows, largest=admitted.largest, needs=needs)
+    return rows
 
 
-def _opened_in_used_columns(
-    admitted: Admitted, columns: UsedColumns, needs: Needs
-) -> InUsedColumns:
+def _open_used_columns(admitted: Admitted, columns: UsedColumns, measure: Measure) -> Points:
     points, weights = columns.of_points(admitted.points), admitted.weights
-    rows = rows_for(replace(needs.measure, n_columns=columns.n_columns), points, weights)
+    rows = rows_for(replace(measure, n_columns=columns.n_columns), points, weights)
 
-    def opened_whole() -> Rows:
-        whole = rows_for(needs.measure, admitted.points, weights)
-        if isinstance(whole, CompiledRows):
+    def open_whole() -> Points:
+        whole = rows_for(measure, admitted.points, weights)
+        if isinstance(whole, CompiledPoints):
             whole.expect_few_sweeps()
         return whole
 
-    return InUsedColumns(points, weights, rows, columns, opened_whole, largest=admitted.largest)
+    given = given_by(replace(admitted, points=points), measure)
+    n_columns = columns.n_columns
+    rows.given = replace(given, n_features=n_columns, used_columns=columns, whole=open_whole)
+    return rows
+
+
+def given_by(admitted: Admitted, measure: Measure) -> Given:
+    """Return what stands behind the points of an array."""
+    points = admitted.points
+    return Given(
+        points,
+        admitted.weights,
+        measure,
+        dtype=dtype_of_centers(points.dtype),
+        n_features=int(points.shape[1]),
+        largest=admitted.largest,
+    )
 
 
 def admit_array(
     X: Any, sample_weight: ArrayLike | None, needs: Needs, *, name: str = "X", **form: Any
 ) -> Admitted:
     """Return the checked points of an array, which errors call `name`, and their weights."""
-    if not isinstance(X, np.ndarray) and is_stream(X):
-        raise not_in_parts(name, needs)
+    if not isinstance(X, np.ndarray):
+        if is_stream(X):
+            raise not_in_parts(name, needs)
+        refuse_tensor_elsewhere(X, name)
+        X = to_array(X)
     points, names = _converted(X, needs, name, form)
     admitted = admit(
         points,
@@ -458,20 +299,9 @@ def not_in_parts(points: str, needs: Needs) -> NotInPartsError:
     )
 
 
-def _without_overflow(distances: Points, *, has_grown: bool) -> Points:
-    """Return the distances, or raise where the points' dtype cannot store one."""
-    if has_grown and np.isinf(distances).any():
-        row = int(np.argmax(np.isinf(distances).any(axis=1)))
-        raise ValueError(
-            f"row {row} of X is too far from a center for {distances.dtype}: pass X as float64 to "
-            "an estimator that was fitted in float64, or scale both"
-        )
-    return distances
-
-
-def wide_enough(admitted: Admitted, centers: Points) -> Admitted:
+def wide_enough(admitted: Admitted, centers: Matrix) -> Admitted:
     """Return the points in float64 where they cannot be compared with the centers in float32."""
-    dtype = admitted.points.dtype
+    dtype, centers = admitted.points.dtype, to_array(centers)
     if dtype == np.float64 or np.asarray(centers).dtype == dtype:
         return admitted
     largest = float(np.abs(check_centers(centers, admitted.points.shape[1])).max())

@@ -1,7 +1,7 @@
-"""The protocol of rows, the only thing that the loop knows about points.
+"""The protocol of points, the only thing that the loop knows about them.
 
-A kind of rows implements the abstract methods; `powermeans.points.base` derives the others from
-them.
+A kind of points implements the abstract methods. The others have a default here, for squared
+Euclidean distances without abilities, or are derived from these by `powermeans.points.base`.
 """
 
 from __future__ import annotations
@@ -10,21 +10,27 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from powermeans.mathematics.rules import Priced, Rule
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.points.given import Given
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+
+_BLOCK_ELEMENTS = 2**17
 
 
-class Rows(Protocol):
+class Points(Protocol):
     """Weighted points, wherever they are; centers are float64, (n_centers, n_features).
 
     What only some kinds of points can do is an object, or None: `moves`, `priced`, `sampler`,
-    `cells` and `parts`.
+    `cells`, `parts` and `elsewhere`.
     """
+
+    # What a user gave, behind points that the door opened.
+    given: Given
 
     # Sizes.
 
@@ -64,7 +70,7 @@ class Rows(Protocol):
         """Return the label of the nearest center, the first of several, and the inertia."""
 
     @abstractmethod
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         """Return all squared distances, (n_points, n_centers), in the dtype of the points.
 
         A center that `take` returned for a point is at a distance of exactly zero from it, since
@@ -91,80 +97,85 @@ class Rows(Protocol):
         """Return these points, dense, (n_indices, n_features)."""
 
     @abstractmethod
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
         """Return these points as they are held, dense or CSR."""
 
     @abstractmethod
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         """Return the weights of these points."""
 
-    # `BaseRows` derives all that follows, for squared Euclidean distances in one memory.
+    # What only some kinds of points compute in another way.
 
     @property
     def holds_labels(self) -> bool:
         """Whether a hard sweep counts the points that change their label."""
-        ...
+        return False
 
     @property
     def n_columns(self) -> int:
         """How many features the points have with those left out, since they are always zero."""
-        ...
+        return self.n_features
 
     @property
-    def n_places(self) -> int:
-        """At how many distinct places there are points with a weight, or a larger number.
+    def n_distinct(self) -> int:
+        """Number of distinct points of positive weight, or an upper bound of it.
 
-        A search counts work by it, so that a weight acts as copies do, and zero as no point. Where
-        places are not counted, it is the number of points with a weight.
+        A search counts work by it, so that a weight acts as copies do, and zero as no point.
         """
-        ...
+        return self.n_points
 
     @property
     def n_stored(self) -> int:
         """How many values of the points are stored."""
-        ...
+        return self.n_points * self.n_features
 
     @property
     def n_observed(self) -> int | FloatArray:
         """How many features each point has: a number, or (n_points,) where entries are missing."""
-        ...
+        return self.n_features
 
     def mean(self) -> FloatArray:
         """Return the weighted mean of the points, (n_features,)."""
-        ...
 
     def inertia_about_mean(self) -> float:
         """Return the weighted sum of the squared distances of the points from their mean."""
-        ...
 
     def unit_steps(self) -> float | FloatArray:
         """Return the step along each feature that is a squared distance of one, near the mean.
 
         It is 1.0 for Euclidean distances, else (n_features,).
         """
-        ...
 
     def spread_of_features(self) -> float | FloatArray:
         """Return the step along each feature that is as long as points are far from the mean."""
-        ...
 
     def rounding(self) -> float:
         """Return the error of squared distances, as a share of the point's own from the mean.
 
         It is zero where distances come from differences.
         """
-        ...
 
     def descends(self, rule: Rule) -> bool:
         """Return whether a sweep with this rule never raises its objective."""
-        ...
+        return rule.descends
 
     def farthest(self, centers: FloatArray, n_wanted: int) -> Iterator[FarPoint]:
         """Yield at most `n_wanted` points, each the one of largest weighted squared distance.
 
         Each point counts as a center for the next. There is at least one center.
         """
-        ...
+
+    # While a user's points are open.
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: object) -> None:
+        """Close what the points hold open."""
+        return
+
+    def stop_recording(self) -> None:
+        """Write no more into a checkpoint."""
+        return
 
     # Abilities.
 
@@ -173,20 +184,18 @@ class Rows(Protocol):
         """Moves of single points, and swaps with them; if None, a search adds and removes centers.
 
         There are none for points in parts or in a tensor, of which a search brings some to one
-        memory, with missing entries or seen in another way (`RowsOfRows`), nor by a divergence
+        memory, with missing entries or seen in another way (`ViewedPoints`), nor by a divergence
         whose `moves` are None.
         """
-        ...
+        return None
 
     @property
     def elsewhere(self) -> Elsewhere | None:
-        """How points come to one memory where they can move, or None where they are there."""
-        ...
+        """How points come to one memory where they can move, or None where they are or cannot."""
 
     @property
     def priced(self) -> PricedPoints | None:
         """Assignments to centers that have a price, without which sizes cannot be limited."""
-        ...
 
     @property
     def sampler(self) -> Sampler | None:
@@ -195,7 +204,7 @@ class Rows(Protocol):
         Where it is None, seeds are compared over all points, all of them are searched, and seeds by
         trees and Markov chains are refused.
         """
-        ...
+        return None
 
     @property
     def cells(self) -> Any | None:
@@ -203,7 +212,7 @@ class Rows(Protocol):
 
         Where it is None, thousands of centers are all compared.
         """
-        ...
+        return None
 
     @property
     def parts(self) -> Parts | None:
@@ -211,7 +220,6 @@ class Rows(Protocol):
 
         Points in parts have no order, and draws take them as they come.
         """
-        ...
 
 
 class Parts(Protocol):
@@ -219,28 +227,19 @@ class Parts(Protocol):
 
     def first_points(self) -> IndexArray:
         """Return the index of the first point of each part."""
-        ...
 
-    def total(self, call: Callable[[Rows, int], Any]) -> Any:
+    def total(self, call: Callable[[Points, int], Any]) -> Any:
         """Return the sum of what `call` returns for the rows and the number of each part."""
-        ...
 
 
 class Elsewhere(Protocol):
     """Points in parts or on a device, of which a search brings all or some to one memory."""
 
-    @property
-    def can_move(self) -> bool:
-        """Whether they can move there."""
-        ...
-
-    def together(self) -> Rows:
+    def together(self) -> Points:
         """Return all points as rows in one memory."""
-        ...
 
-    def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
+    def opened(self, points: Matrix | SparseMatrix, weights: FloatArray) -> Points:
         """Return some of the points, which `sample` brought here, as rows in one memory."""
-        ...
 
 
 class PricedPoints(Protocol):
@@ -248,19 +247,16 @@ class PricedPoints(Protocol):
 
     def assign(self, centers: FloatArray, prices: FloatArray) -> PricedLabels:
         """Return labels and margins of all points, with the sums of a sweep."""
-        ...
 
     def near(self, asked: AskedNear) -> NearCenters:
         """List for some points the center of its label, and others of least distance and price."""
-        ...
 
 
 class Sampler(Protocol):
     """Samples of points, and greedy k-means++ without a loop in Python."""
 
-    def some(self, indices: IndexArray | slice, sample_weight: FloatArray | None = None) -> Rows:
+    def some(self, indices: IndexArray | slice, sample_weight: FloatArray | None = None) -> Points:
         """Return some of the points, with these weights or weights of one."""
-        ...
 
     def greedy_seeds(
         self, order: IndexArray, first: float, others: FloatArray, *, seconds: float = math.inf
@@ -272,7 +268,6 @@ class Sampler(Protocol):
         n_candidates). Keep the candidate that leaves the least inertia, the first of several. After
         so many seconds no further seed is chosen; the first always is.
         """
-        ...
 
     def further_seeds(
         self,
@@ -290,7 +285,6 @@ class Sampler(Protocol):
         as much inertia. Each row of `others` draws the candidates for a seed; no more seeds follow
         once they leave `least_share` of the inertia or less, or after so many seconds.
         """
-        ...
 
 
 class Moves(Protocol):
@@ -302,7 +296,6 @@ class Moves(Protocol):
         Start with each point at the nearest of these centers, and end after a pass without a gain
         or `n_passes`.
         """
-        ...
 
     def swap_centers(
         self,
@@ -318,7 +311,6 @@ class Moves(Protocol):
         `most_distances` are computed. Swaps without a gain end nothing before `least_distances`
         are.
         """
-        ...
 
 
 class Nearness(Protocol):
@@ -331,27 +323,21 @@ class Nearness(Protocol):
         `sample_weight` if no center is chosen or all these products are zero. A number picks the
         point at which the cumulative probability, along the order given to `nearness`, exceeds it.
         """
-        ...
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         """Return the inertia that each of these points would leave as one more center."""
-        ...
 
     def add(self, center: FloatArray) -> None:
         """Add a center, (n_features,)."""
-        ...
 
     def farthest(self) -> int:
         """Return the point of largest `sample_weight * squared distance`, the first of several."""
-        ...
 
     def inertia(self) -> float:
         """Return the sum of `sample_weight * squared distance`, infinite without a center."""
-        ...
 
     def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
         """Return the squared distances of these points, or of all."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,13 +398,21 @@ class NearCenters(NamedTuple):
         return cls(np.full((n, n_most), -1, dtype=np.int32), np.full((n, n_most), np.inf))
 
 
-def priced_of(rows: Rows) -> PricedPoints:
+def priced_of(rows: Points) -> PricedPoints:
     """Return the assignments with prices of points that have them."""
     assert rows.priced is not None, f"{type(rows).__name__} take no prices"
     return rows.priced
 
 
-def sampler_of(rows: Rows) -> Sampler:
+def sampler_of(rows: Points) -> Sampler:
     """Return the sampler of points that have one."""
     assert rows.sampler is not None, f"{type(rows).__name__} take no samples"
     return rows.sampler
+
+
+def distances_in_blocks(rows: Points, centers: Any) -> Iterator[tuple[slice, Matrix]]:
+    """Yield some of the points, and their squared distances from all centers."""
+    n_block = max(1, _BLOCK_ELEMENTS // len(centers))
+    for start in range(0, rows.n_points, n_block):
+        block = slice(start, min(start + n_block, rows.n_points))
+        yield block, sampler_of(rows).some(block).sq_distances(centers)

@@ -13,20 +13,20 @@ from powermeans.divergences import Bregman, SquaredEuclidean
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Online, Reached, Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.base import BaseRows
+from powermeans.points.base import BasePoints
 from powermeans.points.by_definition import (
     NearnessByDefinition,
     further_seeds,
     greedy_seeds_by_definition,
 )
 from powermeans.points.protocol import Moved
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 # A move that gains less than this share of what the point contributes may be rounding.
 _LEAST_GAIN = 1e-9
 
 
-class ReferenceRows(BaseRows):
+class ReferencePoints(BasePoints):
     """Compute with whole (n_points, n_centers) arrays, in any precision; results are float64.
 
     Long double gives the truth against which tests measure accuracy. Without a divergence,
@@ -35,7 +35,7 @@ class ReferenceRows(BaseRows):
 
     def __init__(
         self,
-        points: Points | SparsePoints,
+        points: Matrix | SparseMatrix,
         sample_weight: FloatArray | None = None,
         *,
         precision: type[np.floating[Any]] = np.float64,
@@ -168,7 +168,7 @@ class ReferenceRows(BaseRows):
         order = np.argsort(np.where(weight > 0, key, np.inf))[: np.count_nonzero(weight)]
         return items[order], weight[order]
 
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         return self._sq_dist(centers).astype(self.dtype)
 
     def nearness(
@@ -204,9 +204,9 @@ class ReferenceRows(BaseRows):
 
     def some(
         self, indices: IndexArray | slice, sample_weight: FloatArray | None = None
-    ) -> ReferenceRows:
+    ) -> ReferencePoints:
         precision, divergence = self._points.dtype.type, self._divergence
-        return ReferenceRows(
+        return ReferencePoints(
             self._given[indices], sample_weight, precision=precision, divergence=divergence
         )
 
@@ -216,7 +216,7 @@ class ReferenceRows(BaseRows):
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         return _float64(self._weight[indices])
 
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
+    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
         return self._given[indices]
 
     def _sq_dist(self, centers: FloatArray) -> NDArray[Any]:

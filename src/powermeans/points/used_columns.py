@@ -10,7 +10,7 @@ from scipy import sparse
 
 from powermeans.divergences import Divergence
 from powermeans.points.checks.weights import real_numbers
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,7 +22,7 @@ class UsedColumns:
 
     @classmethod
     def of(
-        cls, points: Points | SparsePoints, divergence: Divergence, init: Any = None
+        cls, points: Matrix | SparseMatrix, divergence: Divergence, init: Any = None
     ) -> UsedColumns | None:
         """Return the columns in which points or initial centers have entries, or None for all.
 
@@ -41,12 +41,12 @@ class UsedColumns:
             return None
         return cls(indices, n_columns)
 
-    def of_points(self, points: Any) -> SparsePoints:
+    def of_points(self, points: Any) -> SparseMatrix:
         """Return these columns of sparse points; the values are not copied."""
         place = np.zeros(self.n_columns, dtype=points.indices.dtype)
         place[self.indices] = np.arange(len(self.indices))
         shape = points.shape[0], len(self.indices)
-        narrow: SparsePoints = type(points)(
+        narrow: SparseMatrix = type(points)(
             (points.data, place[points.indices], points.indptr), shape=shape
         )
         return narrow

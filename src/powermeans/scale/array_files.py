@@ -6,7 +6,6 @@ import math
 import mmap
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from powermeans.errors import Argument, TableError, listed, nearest
-from powermeans.types import Points
+from powermeans.scale.limits import refuse_growth
+from powermeans.types import Matrix
 
 NPY, NPZ = b"\x93NUMPY", b"PK"  # the first bytes of files
 
@@ -60,7 +60,7 @@ class ArrayFile:
         dtype: np.dtype[np.floating[Any]],
         first_row: int = 0,
         at_once: int | None = None,
-    ) -> Iterator[Points]:
+    ) -> Iterator[Matrix]:
         """Yield these columns, some rows at a time."""
         is_all, buffers = list(wanted) == [*range(self._width)], Buffers()
         n_block = max(1, 2**20 // len(self.names))
@@ -75,7 +75,7 @@ class ArrayFile:
                 table = found.reshape(-1, self._width)
                 chosen = table if is_all else table[:, wanted]
                 del table
-            points: Points = np.ascontiguousarray(chosen, dtype)
+            points: Matrix = np.ascontiguousarray(chosen, dtype)
             del found, chosen
             yield points
             del points
@@ -85,7 +85,21 @@ def open_npy(path: Path, name: str) -> ArrayFile:
     """Open NPY, read by position, since a memory map counts against a memory limit."""
     shape, is_fortran, dtype, offset = _header_of(path, name)
     is_in_rows = not (is_fortran and len(shape) == 2)
-    rows = partial(_rows_of_npy, path, name, shape, dtype, offset, is_in_rows)
+    width = math.prod(shape[1:])
+
+    def rows(start: int, end: int, buffers: Buffers) -> Any:
+        found = buffers.array((end - start) * width, dtype)
+        with open(path, "rb", buffering=0) as file:
+            if is_in_rows:
+                file.seek(offset + start * width * dtype.itemsize)
+                _fill(found, file, name)
+                return found
+            columns = found.reshape(width, -1)
+            for f, column in enumerate(columns):
+                file.seek(offset + (f * shape[0] + start) * dtype.itemsize)
+                _fill(column, file, name)
+            return columns.T
+
     found = ArrayFile(name, shape, dtype, rows, is_in_rows=is_in_rows)
     n_bytes = offset + math.prod(shape) * dtype.itemsize
     if path.stat().st_size < n_bytes:
@@ -93,31 +107,6 @@ def open_npy(path: Path, name: str) -> ArrayFile:
             f"{name} ends after {path.stat().st_size} of {n_bytes} bytes: write it anew"
         )
     return found
-
-
-def _rows_of_npy(
-    path: Path,
-    name: str,
-    shape: Sequence[int],
-    dtype: np.dtype[Any],
-    offset: int,
-    is_in_rows: bool,
-    start: int,
-    end: int,
-    buffers: Buffers,
-) -> Any:
-    width = math.prod(shape[1:])
-    found = buffers.array((end - start) * width, dtype)
-    with open(path, "rb", buffering=0) as file:
-        if is_in_rows:
-            file.seek(offset + start * width * dtype.itemsize)
-            _fill(found, file, name)
-            return found
-        columns = found.reshape(width, -1)
-        for f, column in enumerate(columns):
-            file.seek(offset + (f * shape[0] + start) * dtype.itemsize)
-            _fill(column, file, name)
-        return columns.T
 
 
 def _fill(values: NDArray[Any], file: Any, name: str) -> None:
@@ -148,11 +137,7 @@ def _header_of(path: Path, name: str) -> tuple[tuple[int, ...], bool, np.dtype[A
 def open_npz(path: Path, name: str, array: str | None = None) -> ArrayFile:
     """Open an array of an NPZ file in memory."""
     found = _array_of_npz(path, name, array)
-    return ArrayFile(name, found.shape, found.dtype, partial(_rows_in_memory, found))
-
-
-def _rows_in_memory(array: NDArray[Any], start: int, end: int, buffers: Buffers) -> Any:
-    return array[start:end]
+    return ArrayFile(name, found.shape, found.dtype, lambda start, end, _: found[start:end])
 
 
 def _array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
@@ -164,7 +149,11 @@ def _array_of_npz(path: Path, name: str, wanted: str | None) -> NDArray[Any]:
                     f"{name} contains a SciPy sparse matrix: in Python, fit "
                     "scipy.sparse.load_npz(...), or save its toarray() as NPY"
                 )
-            array = arrays[_chosen(arrays.files, wanted, name)]
+            chosen = _chosen(arrays.files, wanted, name)
+            for each in arrays.zip.infolist():
+                if each.filename in (chosen, f"{chosen}.npy"):
+                    refuse_growth(name, each.compress_size, each.file_size)
+            array = arrays[chosen]
     except TableError:
         raise
     except Exception as error:

@@ -13,9 +13,9 @@ from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers, wanted_dtype
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.scale.block import Block, SourceError
-from powermeans.system.containers import refuse_tensor_elsewhere
+from powermeans.system.containers import refuse_tensor_elsewhere, to_array
 from powermeans.system.fingerprint import fingerprint
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 class ArraySource:
@@ -135,7 +135,7 @@ class IterableSource:
             if isinstance(this_pass, Generator):
                 this_pass.close()
 
-    def _refuse_others(self, points: Points | SparsePoints) -> None:
+    def _refuse_others(self, points: Matrix | SparseMatrix) -> None:
         """Raise if a pass begins with another row than the first pass."""
         if not points.shape[0]:
             return
@@ -164,7 +164,7 @@ class IterableSource:
         )
 
 
-def _kind_of(points: Points | SparsePoints, weights: Any) -> str:
+def _kind_of(points: Matrix | SparseMatrix, weights: Any) -> str:
     kind = f"{'sparse' if sparse.issparse(points) else 'dense'} {points.dtype}"
     return f"{points.shape[1]} columns of {kind}, with{'out' * (weights is None)} weights"
 
@@ -199,7 +199,7 @@ def admitted(
     dtype: np.dtype[np.floating[Any]] | None,
     *,
     keeps_narrow: bool = False,
-) -> Points | SparsePoints:
+) -> Matrix | SparseMatrix:
     """Return points as `points.checks.points` admits them, copied only if necessary."""
     if sparse.issparse(given):
         matrix: Any = given
@@ -211,7 +211,7 @@ def admitted(
         refuse_tensor_elsewhere(given)
     except ValueError as error:
         raise SourceError(f"{where}: {error}") from None
-    array = np.asarray(given)
+    array = np.asarray(to_array(given))
     is_number = array.dtype.kind in "biufO" or str(array.dtype) in NARROW_DTYPES
     if not is_number or array.ndim != 2 or array.shape[1] == 0:
         raise SourceError(
@@ -223,7 +223,7 @@ def admitted(
     if isinstance(wanted, list):
         wanted = array.dtype if array.dtype in wanted else wanted[0]
     try:
-        points: Points = np.ascontiguousarray(array, dtype=dtype or wanted)
+        points: Matrix = np.ascontiguousarray(array, dtype=dtype or wanted)
     except (TypeError, ValueError) as error:
         raise SourceError(f"{where} holds {error}: pass real numbers") from None
     return points
@@ -234,7 +234,7 @@ def admitted_weights(given: Any, n_rows: int, where: str) -> FloatArray | None:
     if given is None:
         return None
     try:
-        weights: FloatArray = np.ascontiguousarray(given, dtype=np.float64)
+        weights: FloatArray = np.ascontiguousarray(to_array(given), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise SourceError(f"sample_weight of {where} holds {error}: pass numbers") from None
     if weights.shape != (n_rows,):

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 class SourceError(ValueError):
@@ -19,7 +19,7 @@ class SourceError(ValueError):
 class Block:
     """Some rows of a source, as many as suit it."""
 
-    points: Points | SparsePoints  # dense in C order, or CSR; dense ones may be narrow
+    points: Matrix | SparseMatrix  # dense in C order, or CSR; dense ones may be narrow
     weights: FloatArray | None  # float64
     where: str  # what errors call their place
     first_row: int = 0  # the number of the first row in that place; in files rows count from 1
@@ -36,17 +36,13 @@ class Source(Protocol):
     @property
     def n_rows(self) -> int | None:
         """Number of rows; None until all of them are read."""
-        ...
 
     @property
     def can_skip(self) -> bool:
         """True if rows can be skipped without reading them."""
-        ...
 
     def fingerprint(self) -> str:
         """Return a text that differs for different rows."""
-        ...
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield all rows from this one on in a fixed order, `at_once` at a time if possible."""
-        ...

@@ -12,6 +12,7 @@ from dataclasses import fields, is_dataclass
 from importlib.metadata import version
 from typing import Any
 
+import dask
 import numpy as np
 
 from powermeans.mathematics.sums import added
@@ -23,7 +24,6 @@ from powermeans.scale.dask_points import (
     computed,
     delayed,
     n_tasks_here,
-    persisted,
 )
 from powermeans.scale.executors import Call, PartOpener, Result
 from powermeans.scale.worker_part import WorkerPart, make_worker_part
@@ -57,7 +57,7 @@ class DaskExecutor:
         self.opener = opener
         client = client_of(data.array)
         self._is_on_cluster = client is not None
-        made = persisted(delayed(_make_part, self._given(data.blocks())))
+        made = dask.persist(*delayed(_make_part, self._given(data.blocks())))
         reports = computed(delayed(_report, [(part,) for part in made]))
         facts = _facts_of(reports)
         self.facts: PartFacts = added(facts)

@@ -226,12 +226,6 @@ def computed(tasks: Sequence[Any]) -> tuple[Any, ...]:
     return results
 
 
-def persisted(tasks: Sequence[Any]) -> tuple[Any, ...]:
-    """Return tasks whose results stay where Dask computes them."""
-    kept: tuple[Any, ...] = dask.persist(*tasks)
-    return kept
-
-
 def client_of(array: Any) -> Any | None:
     """Return the client that Dask uses for an array; None if tasks run in this process."""
     if "distributed" not in sys.modules:

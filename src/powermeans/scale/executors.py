@@ -12,18 +12,18 @@ import numpy as np
 from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.mathematics.sums import added
 from powermeans.points.checks.points import largest_magnitude
-from powermeans.points.compiled import CompiledRows, Known, Team, thread_limit
+from powermeans.points.compiled import CompiledPoints, Known, Team, thread_limit
 from powermeans.points.needs import Tell
 from powermeans.points.opening import open_batch, wide_if_far
 from powermeans.scale.partition import Partition
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
 from powermeans.system.threads import effective_n_threads
-from powermeans.types import FloatArray, Part, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, Part, SparseMatrix
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
 
-Call = Callable[[CompiledRows, int], Result]
+Call = Callable[[CompiledPoints, int], Result]
 """A function of the rows of a part and its number, which can be pickled."""
 
 
@@ -39,7 +39,7 @@ class PartCall:
     is_long: bool = False  # the results are as long as the points
     n_bytes_given: int | None = None  # size of a result, if it is not about that of the arguments
 
-    def __call__(self, rows: CompiledRows, number: int) -> Any:
+    def __call__(self, rows: CompiledPoints, number: int) -> Any:
         """Return the result of the function."""
         return self.function(rows, number, *self.arguments)
 
@@ -59,13 +59,13 @@ class PartOpener:
 
     def open(
         self,
-        points: Points | SparsePoints,
+        points: Matrix | SparseMatrix,
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
         team: Team | None = None,
         known: Known | None = None,
-    ) -> CompiledRows:
+    ) -> CompiledPoints:
         """Return the rows of a part, in float64 where one is far and others may weigh more."""
         if sample_weight is not None and points.dtype == np.float32:
             points = wide_if_far(points, largest_magnitude(points, self.has_missing))
@@ -94,26 +94,18 @@ class PartOpener:
 class Executor(Protocol):
     """Calls functions on parts, at least one and none empty, in a fixed order."""
 
-    @property
-    def opener(self) -> PartOpener:
-        """How parts become rows."""
-        ...
-
-    @property
-    def reads_each_time(self) -> bool:
-        """True if each call reads the parts again."""
-        ...
+    opener: PartOpener  # how parts become rows
+    reads_each_time: bool  # whether each call reads the parts again
 
     def each(self, call: Call[Result], numbers: Sequence[int] | None = None) -> Iterator[Result]:
         """Yield the result of a call on each part, or on the parts of these rising numbers."""
-        ...
 
     def total(self, call: Call[Any]) -> Any:
         """Return the sum of the results on all parts, in the order of `added`."""
-        ...
+        return added(self.each(call))
 
 
-class MemoryExecutor:
+class MemoryExecutor(Executor):
     """Calls functions on parts in memory, opened once."""
 
     reads_each_time = False
@@ -138,12 +130,8 @@ class MemoryExecutor:
                 self._tell(number + 1, len(self._rows))
             yield result
 
-    def total(self, call: Call[Any]) -> Any:
-        """Return the sum of the results of a call on all parts."""
-        return added(self.each(call))
 
-
-class ReadingExecutor:
+class ReadingExecutor(Executor):
     """Reads the parts anew for each call, and calls on one while it reads the next."""
 
     reads_each_time = True
@@ -176,8 +164,8 @@ class ReadingExecutor:
             del result
 
     def _open(
-        self, points: Points | SparsePoints, weights: FloatArray | None, number: int
-    ) -> CompiledRows:
+        self, points: Matrix | SparseMatrix, weights: FloatArray | None, number: int
+    ) -> CompiledPoints:
         known = self._known.get(number)
         rows = self.opener.open(points, weights, team=self._team, known=known)
         # For fewer points, what is known would take more than a hundredth of their memory.
@@ -185,10 +173,6 @@ class ReadingExecutor:
         if is_worth_it and (found := rows.known) is not None:
             self._known[number] = found
         return rows
-
-    def total(self, call: Call[Any]) -> Any:
-        """Return the sum of the results of a call on all parts."""
-        return added(self.each(call))
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:

@@ -18,7 +18,7 @@ from powermeans.scale.array_files import NPY, NPZ, ArrayFile, NoRowsError, open_
 from powermeans.scale.block import Block, SourceError
 from powermeans.scale.named_columns import places_of
 from powermeans.system.free_memory import fits_into_memory
-from powermeans.types import FloatArray, Points
+from powermeans.types import FloatArray, Matrix
 
 _ENDINGS = (".npy", ".npz")
 
@@ -53,7 +53,9 @@ class FileSource:
         known = tuple(names or first.names)
         self._wanted = places_of(columns, weights, known, first.name)
         self.n_features = len(self._wanted) - self._has_weights
-        self.feature_names = tuple(known[place] for place in self._wanted[: self.n_features])
+        self.feature_names = None  # an array of numbers has none; its numbers serve as options
+        if names or first.stored.names:
+            self.feature_names = tuple(known[place] for place in self._wanted[: self.n_features])
         self.dtype = dtype or _dtype_of(first)
         for place in self._wanted:
             if place in first.texts:
@@ -111,7 +113,7 @@ class FileSource:
 
     def _blocks_of(
         self, path: Path, form: ArrayFile, first_row: int, at_once: int | None
-    ) -> Iterator[Points]:
+    ) -> Iterator[Matrix]:
         try:
             yield from form.blocks(self._wanted, self._read_as, first_row, at_once)
         except (TableError, OSError) as error:
@@ -128,12 +130,12 @@ class FileSource:
         is_kept = stored is not None and are_alike and str(stored) in NARROW_DTYPES
         return stored if is_kept and stored is not None else self.dtype
 
-    def _block(self, points: Points, path: Path, first_row: int) -> Block:
+    def _block(self, points: Matrix, path: Path, first_row: int) -> Block:
         where = self._called or os.fspath(path)
         if not self._has_weights:
             return Block(points, None, where, first_row + 1)
         weights: FloatArray = np.ascontiguousarray(points[:, -1], dtype=np.float64)
-        narrow: Points = np.ascontiguousarray(points[:, :-1], dtype=self.dtype)
+        narrow: Matrix = np.ascontiguousarray(points[:, :-1], dtype=self.dtype)
         return Block(narrow, weights, where, first_row + 1)
 
     def _check_like(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from powermeans.errors import TableError, listed, nearest
+from powermeans.system.threads import positive_number
 
 
 def places_of(
@@ -47,9 +48,10 @@ def numbers_of(columns: Sequence[str | int], names: Sequence[str], file: str) ->
 def _number_in(given: str | int, places: Mapping[str, int]) -> int | None:
     if isinstance(given, str) and given in places:
         return places[given]
-    column = str(given).strip()
-    is_number = column.isdecimal() and 1 <= int(column) <= len(places)
-    return int(column) - 1 if is_number else places.get(column) if isinstance(given, str) else None
+    number = positive_number(str(given))
+    if number is not None and number <= len(places):
+        return number - 1
+    return places.get(given.strip()) if isinstance(given, str) else None
 
 
 def _range_in(given: str, places: Mapping[str, int]) -> list[int] | None:

@@ -7,7 +7,6 @@ import functools
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,15 +14,16 @@ from numpy.typing import ArrayLike
 
 from powermeans.points.needs import Needs
 from powermeans.points.opening import open_points
+from powermeans.points.predictions import assigned, distances, predicted, shares
 from powermeans.scale.checkpoint import close_journal, journaled, open_journal
 from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
-from powermeans.scale.executors import PartOpener
-from powermeans.scale.opening import InParts
+from powermeans.scale.executors import Executor, PartOpener
+from powermeans.scale.opening import OpenedParts
 from powermeans.scale.parted_data import refuse_opened, source_of
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.system.attributes import cached_property
 from powermeans.system.containers import is_dask
-from powermeans.types import FloatArray, Part, Points
+from powermeans.types import FloatArray, Matrix, Part
 
 
 class DaskCollection(abc.ABC):  # noqa: B024 - no class derives from it
@@ -35,56 +35,40 @@ class DaskCollection(abc.ABC):  # noqa: B024 - no class derives from it
         return is_dask(kind) or NotImplemented
 
 
-class OnDask(InParts):
-    """Points in a Dask collection, computed for the first time when their rows are asked for."""
+class PointsOnDask(OpenedParts):
+    """Points in a Dask collection, which are checked and kept where Dask has them."""
 
     _way_out = "pass the same in the same order"
 
     @cached_property
-    def rows(self) -> PartedRows:
-        """The rows, checked where Dask has them."""
-        checkpoint = self.source.checkpoint if self.needs.known is None else None
+    def executor(self) -> Executor:  # type: ignore[override]
+        measure = self.needs.measure
+        opener = PartOpener(measure.divergence, measure.has_missing)
+        executor = DaskExecutor(self.source, opener, n_threads=measure.n_threads)
+        executor.check(self.needs.fit.n_points)
+        return executor
+
+    def _look(self) -> None:
         with ExitStack() as on_error:
-            journal = open_journal(checkpoint, self.needs.fit.random_state)
+            journal = open_journal(self.source.checkpoint, self.needs.fit.random_state)
             on_error.callback(close_journal, journal)
-            opener = PartOpener(self.needs.measure.divergence, self.needs.measure.has_missing)
-            n_threads = self.needs.measure.n_threads
-            executor = DaskExecutor(self.source, opener, n_threads=n_threads)
-            executor.check(self.needs.fit.n_points)
-            rows = PartedRows(journaled(executor, journal, executor.fingerprint), n_threads)
+            executor: Any = self.executor
+            self.executor = journaled(executor, journal, executor.fingerprint)
             self._journal, self._largest = journal, executor.facts.largest
             on_error.pop_all()
-        return rows
 
     def read(self) -> Iterator[Part]:
         return self.source.read()  # type: ignore[no-any-return]
 
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        _, inertia = super().assign(centers, known_inertia)
-        return self.predicted(centers), inertia
-
-    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
-        """Return the labels as a Dask array that is not computed yet."""
-        if output is not None:
-            raise ValueError(
-                f"output={output!r} is for rows that are read part by part, and X is a Dask "
-                "collection: leave it out, and store the Dask array that predict returns, for "
-                "example with to_zarr"
-            )
-        return self._mapped("predicted", centers, dtype=np.int32)
-
-    def distances(self, centers: Points) -> Any:
-        """Return the distances as a Dask array that is not computed yet."""
-        is_plain, dtype = self.needs.measure.is_plain, self.source.array.dtype
-        is_narrow = is_plain and dtype in (np.float16, np.float32)
-        plain = np.float32 if is_narrow else np.float64
-        kind = plain if is_plain else centers.dtype
-        return self._mapped("distances", centers, dtype=kind, n_columns=len(centers))
-
-    def _mapped(
-        self, method: str, centers: Points, *, dtype: Any, n_columns: int | None = None
+    def mapped(
+        self,
+        function: Callable[..., Any],
+        centers: Matrix,
+        *,
+        dtype: Any,
+        n_columns: int | None = None,
     ) -> Any:
-        """Return what a method of opened points returns for each partition, not computed yet.
+        """Return what a function of opened points returns for each partition, not computed yet.
 
         That is a row of `n_columns` for each point or, for None, a number.
         """
@@ -94,25 +78,63 @@ class OnDask(InParts):
         shape: dict[str, Any] = {"chunks": (rows, (n_columns,))}
         if n_columns is None:
             shape = {"chunks": (rows,), "drop_axis": 1}
-        call = functools.partial(_of_block, method, centers, self.needs.for_blocks(), nothing)
+        call = functools.partial(_of_block, function, centers, self.needs.for_blocks(), nothing)
         return array.map_blocks(call, dtype=dtype, meta=nothing, **shape)
 
-    def shares(
-        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
-    ) -> Any:
+
+@assigned.register
+def _assigned(
+    points: PointsOnDask, centers: FloatArray, known_inertia: float | None = None
+) -> tuple[Any, float]:
+    if known_inertia is None:
+        known_inertia = points.assignment(centers).inertia
+    return predicted(points, centers), known_inertia
+
+
+@predicted.register
+def _predicted(
+    points: PointsOnDask, centers: Matrix, output: str | os.PathLike[str] | None = None
+) -> Any:
+    """Return the labels as a Dask array that is not computed yet."""
+    if output is not None:
         raise ValueError(
-            "X is a Dask collection, which only fit, predict, transform and score take: call "
-            "this with X.compute(), or map it over the blocks with X.map_blocks"
+            f"output={output!r} is for rows that are read part by part, and X is a Dask "
+            "collection: leave it out, and store the Dask array that predict returns, for "
+            "example with to_zarr"
         )
+    return points.mapped(predicted, centers, dtype=np.int32)
+
+
+@distances.register
+def _distances(points: PointsOnDask, centers: Matrix) -> Any:
+    """Return the distances as a Dask array that is not computed yet."""
+    is_plain, dtype = points.needs.measure.is_plain, points.source.array.dtype
+    is_narrow = is_plain and dtype in (np.float16, np.float32)
+    plain = np.float32 if is_narrow else np.float64
+    kind = plain if is_plain else centers.dtype
+    return points.mapped(distances, centers, dtype=kind, n_columns=len(centers))
+
+
+@shares.register
+def _shares(points: PointsOnDask, *others: Any) -> Any:
+    raise ValueError(
+        "X is a Dask collection, which only fit, predict, transform and score take: call "
+        "this with X.compute(), or map it over the blocks with X.map_blocks"
+    )
 
 
 def _of_block(
-    method: str, centers: Any, needs: Needs, nothing: Any, block: Any, block_id: Any = None
+    function: Callable[..., Any],
+    centers: Any,
+    needs: Needs,
+    nothing: Any,
+    block: Any,
+    block_id: Any = None,
 ) -> Any:
     if not block.shape[0]:
         return nothing
     try:
-        return np.asarray(getattr(open_points(block, None, needs), method)(centers))
+        return np.asarray(function(open_points(block, None, needs), centers))
     except ValueError as error:
         number = 0 if block_id is None else block_id[0]
         raise ValueError(f"in partition {number}: {error}") from error
@@ -123,7 +145,7 @@ source_of.register(DaskPoints, refuse_opened)
 
 @open_points.register(DaskCollection)
 @open_points.register(DaskPoints)
-def _open_on_dask(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> OnDask:
+def _open_on_dask(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> PointsOnDask:
     if (reason := needs.refusals.parts) is not None:
         raise ValueError(
             f"X is a Dask collection, whose partitions are worked on one by one, but {reason}: "
@@ -140,4 +162,4 @@ def _open_on_dask(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> OnDa
         needs.known.refuse_points()  # type: ignore[union-attr]
     if not isinstance(X, DaskPoints):
         X = DaskPoints(X, sample_weight, preparation=known)
-    return OnDask(X, needs)
+    return PointsOnDask(X, needs)

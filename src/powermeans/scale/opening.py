@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,31 +15,45 @@ from numpy.typing import ArrayLike, NDArray
 from powermeans.errors import EntryError
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.columns import Columns
+from powermeans.points.given import Given
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, Opened, not_in_parts, open_points
+from powermeans.points.opening import not_in_parts, open_points
+from powermeans.points.predictions import assigned, distances, n_found, predicted, shares
+from powermeans.points.protocol import Points
 from powermeans.points.streams import Stream
 from powermeans.scale.checkpoint import Journal, close_journal, journaled, once, open_journal
-from powermeans.scale.executors import MemoryExecutor, PartOpener, ReadingExecutor, read_ahead
+from powermeans.scale.executors import (
+    Executor,
+    MemoryExecutor,
+    PartOpener,
+    ReadingExecutor,
+    read_ahead,
+)
 from powermeans.scale.parted_data import PartedData, open_data
-from powermeans.scale.parted_rows import PartedRows
+from powermeans.scale.parted_rows import PartedPoints
 from powermeans.scale.partition import Partition
+from powermeans.system.attributes import cached_property
 from powermeans.system.label_files import write_labels
-from powermeans.types import FloatArray, Labels, Part, Points
+from powermeans.types import FloatArray, Labels, Matrix, Part
 
 
-class InParts(Opened):
-    """Points that are read part by part, for the first time when their rows are asked for.
+class OpenedParts(PartedPoints):
+    """The points of a source. Those of a fit are checked in a first pass; others wait to be read.
 
     As a context manager it closes the checkpoint.
     """
 
+    _way_out = "pass open_data(..., columns=...) with the same in the same order"
+
     def __init__(self, source: Any, needs: Needs) -> None:
         self.source, self.needs = source, needs
+        self.n_threads, self._last = needs.measure.n_threads, None
         self._journal: Journal | None = None
+        self._largest = math.nan
         if needs.known is not None:
             needs.known.check(self.columns, self._way_out)
-
-    _way_out = "pass open_data(..., columns=...) with the same in the same order"
+        elif not needs.fit.is_read_once:
+            self._look()
 
     @property
     def columns(self) -> Columns:
@@ -49,10 +62,26 @@ class InParts(Opened):
         return Columns(given.n_features, given.feature_names, given.preparation)
 
     @cached_property
-    def rows(self) -> PartedRows:
-        """The rows; those of a fit are checked in a first pass."""
-        if self.needs.known is not None:
-            return PartedRows(self._executor(self._partition()), self.needs.measure.n_threads)
+    def given(self) -> Given:  # type: ignore[override]
+        known = (self.needs.known or self.columns).n_features
+        n_features = self.n_features if known is None else known
+        return Given(
+            None,
+            None,
+            self.needs.measure,
+            dtype=self.source.dtype,
+            n_features=n_features,
+            largest=self._largest,
+            noted={**self.columns.noted(), "n_features_in_": n_features},
+            source=self.source,
+        )
+
+    @cached_property
+    def executor(self) -> Executor:  # type: ignore[override]
+        return self._executor(self.source.partition(self.needs))
+
+    def _look(self) -> None:
+        """Check all points of a fit in a first pass, beside a checkpoint if one is wanted."""
         checkpoint = self.source.checkpoint
         if checkpoint is not None:
             checkpoint.refuse_rows(self.source)
@@ -60,26 +89,14 @@ class InParts(Opened):
             # Before a row is read, so that a file that cannot be written costs nothing.
             journal = open_journal(checkpoint, self.needs.fit.random_state)
             on_error.callback(close_journal, journal)
-            partition = self._partition()
-            executor = journaled(self._executor(partition), journal, self.source.fingerprint)
-            rows = PartedRows(executor, self.needs.measure.n_threads)
-            _ = rows.n_points  # the first pass, in which every row is checked
-            partition.facts = once(executor, "facts", partition.found)
+            partition = self.source.partition(self.needs)
+            executor = self._executor(partition)
+            self.executor = journaled(executor, journal, self.source.fingerprint)
+            _ = self.n_points  # the first pass, in which every row is checked
+            partition.facts = once(self.executor, "facts", partition.found)
             partition.check(self.needs.fit.n_points)
             self._journal, self._largest = journal, partition.facts.largest
             on_error.pop_all()
-        return rows
-
-    @property
-    def largest(self) -> float:
-        """The largest magnitude, NaN where no point has been looked at."""
-        _ = self.rows
-        return self._largest
-
-    _largest = math.nan
-
-    def _partition(self) -> Partition:
-        return self.source.partition(self.needs)  # type: ignore[no-any-return]
 
     def _executor(self, partition: Partition) -> MemoryExecutor | ReadingExecutor:
         measure = self.needs.measure
@@ -93,53 +110,9 @@ class InParts(Opened):
         """Yield points and weights of one part after the other, without a pass before."""
         return read_ahead(self.source.read())
 
-    def weighing(self, unit: float) -> InParts:
+    def weighing(self, unit: float) -> OpenedParts:
         """Return the same points with weights times `unit`."""
         return type(self)(self.source.weighing(unit), self.needs)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        found: np.dtype[Any] = self.source.dtype
-        return found
-
-    @property
-    def n_features(self) -> int:
-        known = (self.needs.known or self.columns).n_features
-        return self.rows.n_features if known is None else known
-
-    @property
-    def noted(self) -> dict[str, Any] | None:
-        return {**self.columns.noted(), "n_features_in_": self.n_features}
-
-    def assign(self, centers: FloatArray, known_inertia: float | None = None) -> tuple[Any, float]:
-        return None, self.inertia(centers) if known_inertia is None else known_inertia
-
-    def inertia(self, centers: FloatArray) -> float:
-        return self.rows.assignment(centers).inertia
-
-    def n_found(self, centers: FloatArray, labels: Any) -> int:
-        return int(np.count_nonzero(self.rows.assignment(centers).is_used))
-
-    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
-        if output is None:
-            raise ValueError(
-                "the labels of rows that are read part by part may not fit into memory: pass "
-                'predict(X, output="labels.npy"), and numpy.load what is written'
-            )
-        _refuse_output(self.source, output)
-        checked = check_centers(centers, self.n_features)
-        labels: Iterator[Labels] = (found for found, _ in self.rows.assigned(checked))
-        if (is_used := self.source.is_used) is not None:
-            labels = _of_every_row(labels, is_used)
-        return write_labels(output, labels)
-
-    def distances(self, centers: Points) -> Any:
-        raise _no_array("transform")
-
-    def shares(
-        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
-    ) -> Any:
-        raise _no_array("memberships")
 
     def stop_recording(self) -> None:
         if self._journal is not None:
@@ -149,26 +122,43 @@ class InParts(Opened):
         close_journal(self._journal)
 
 
-@dataclass(frozen=True, slots=True)
-class OfFiles(InMemory):
-    """Points of files in memory; rows of a table that have none, such as totals, are left out."""
+@assigned.register
+def _assigned(
+    points: OpenedParts, centers: FloatArray, known_inertia: float | None = None
+) -> tuple[None, float]:
+    return None, points.assignment(centers).inertia if known_inertia is None else known_inertia
 
-    noted: Any = None
-    data: Any = None  # the files
 
-    def predicted(self, centers: Points, output: str | os.PathLike[str] | None = None) -> Any:
-        if output is not None:
-            _refuse_output(self.data, output)
-        return InMemory.predicted(self, centers, output)  # slots leave super() without a class
+@n_found.register
+def _n_found(points: OpenedParts, centers: FloatArray, labels: Any) -> int:
+    return int(np.count_nonzero(points.assignment(centers).is_used))
 
-    def of_all_rows(self, values: Any) -> Any:
-        is_used = self.data.is_used
-        if is_used is None:
-            return values
-        nothing = -1 if values.dtype.kind == "i" else np.nan
-        every = np.full((len(is_used), *values.shape[1:]), nothing, values.dtype)
-        every[is_used] = values
-        return every
+
+@predicted.register
+def _predicted(
+    points: OpenedParts, centers: Matrix, output: str | os.PathLike[str] | None = None
+) -> Any:
+    if output is None:
+        raise ValueError(
+            "the labels of rows that are read part by part may not fit into memory: pass "
+            'predict(X, output="labels.npy"), and numpy.load what is written'
+        )
+    points.source.refuse_output(output)
+    checked = check_centers(centers, points.given.n_features)
+    labels: Iterator[Labels] = (found for found, _ in points.assigned(checked))
+    if (is_used := points.source.is_used) is not None:
+        labels = _of_every_row(labels, is_used)
+    return write_labels(output, labels)
+
+
+@distances.register
+def _distances(points: OpenedParts, *others: Any) -> Any:
+    raise _no_array("transform")
+
+
+@shares.register
+def _shares(points: OpenedParts, *others: Any) -> Any:
+    raise _no_array("memberships")
 
 
 def _of_every_row(parts: Iterator[Labels], is_used: NDArray[np.bool_]) -> Iterator[Labels]:
@@ -184,15 +174,6 @@ def _of_every_row(parts: Iterator[Labels], is_used: NDArray[np.bool_]) -> Iterat
         start = end
 
 
-def _refuse_output(data: Any, output: str | os.PathLike[str]) -> None:
-    if data.is_read_from(output):
-        raise ValueError(
-            f"output={os.fspath(output)!r} is a file that X is read from and that would be "
-            "lost, or in a folder that is read, so that the next fit would take labels for "
-            "rows: write them elsewhere"
-        )
-
-
 def _no_array(method: str) -> ValueError:
     return ValueError(
         f"{method} returns an array with a row for each point, and none is made of points that are "
@@ -202,7 +183,7 @@ def _no_array(method: str) -> ValueError:
 
 
 @open_points.register(Stream)
-def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opened:
+def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Points:
     data = X if isinstance(X, PartedData) else open_data(X)
     if sample_weight is not None:
         raise ValueError(
@@ -212,26 +193,26 @@ def _open_stream(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> Opene
     data = data.read_for(needs)
     if (whole := data.whole()) is not None:
         points, weights = whole
-        return _opened_whole(data, points, weights, needs)
+        return _open_whole(data, points, weights, needs)
     if needs.refusals.parts is not None:
         raise not_in_parts(data.source.name, needs)
-    return InParts(data, needs)
+    return OpenedParts(data, needs)
 
 
-def _opened_whole(data: PartedData, points: Any, weights: Any, needs: Needs) -> Opened:
+def _open_whole(data: PartedData, points: Any, weights: Any, needs: Needs) -> Points:
     """Open the points of files as an array, with the columns that these have."""
     columns = Columns(points.shape[1], data.feature_names, data.preparation)
     fit, known = needs.fit, needs.known
     if data.preparation is not None:
         fit = replace(fit, warns_of_scales=False)
     if known is not None:
-        known.check(columns, InParts._way_out)
+        known.check(columns, OpenedParts._way_out)
         known = replace(known, preparation=None)
     needs = replace(needs, estimator=None, fit=fit, known=known)
     try:
-        opened = open_points(points, weights, needs)
+        rows = open_points(points, weights, needs)
     except EntryError as error:
         data.explain(error)
         raise
-    held = {field.name: getattr(opened, field.name) for field in fields(InMemory)}
-    return OfFiles(**held, noted=columns.noted(), data=data)
+    rows.given = replace(rows.given, noted=columns.noted(), source=data)
+    return rows

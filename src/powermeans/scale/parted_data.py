@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from powermeans.scale.block import Source, SourceError
 from powermeans.scale.files import FileSource, are_arrays, is_passed_over
 from powermeans.scale.partition import Partition
 from powermeans.scale.spooled import spooled
+from powermeans.system.attributes import cached_property
 from powermeans.system.containers import is_dask
 from powermeans.system.extensions import extension
 from powermeans.types import Part
@@ -193,6 +193,15 @@ class PartedData(Stream):
         """Return whether rows are read from this file or would be if it existed."""
         read: Sequence[Path] = getattr(self._given, "paths", ())
         return any(is_read_with(path, other) for other in read)
+
+    def refuse_output(self, path: str | os.PathLike[str]) -> None:
+        """Raise where labels would be written to what is read."""
+        if self.is_read_from(path):
+            raise ValueError(
+                f"output={os.fspath(path)!r} is a file that X is read from and that would be "
+                "lost, or in a folder that is read, so that the next fit would take labels for "
+                "rows: write them elsewhere"
+            )
 
     def fingerprint(self) -> str:
         """Return a text that differs for different rows, and for the same rows cut otherwise."""
@@ -456,7 +465,7 @@ def _bytes_of(memory_limit: int | str) -> int:
             value=memory_limit,
         )
     base, power = 1024 if found[2].endswith("i") else 1000, "kmgt".find(found[2][:1] or "-") + 1
-    return int(float(found[1]) * base**power)
+    return int(min(float(found[1]) * base**power, 2.0**62))  # which is no limit
 
 
 def is_read_with(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:

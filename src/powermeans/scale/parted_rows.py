@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -25,22 +24,23 @@ from powermeans.mathematics.critical_power import (
 )
 from powermeans.mathematics.rules import Hard, Online, Rule
 from powermeans.mathematics.sums import ColumnMoments, Spread, Sums, added, recorded
-from powermeans.points.base import BaseRows
+from powermeans.points.base import BasePoints
 from powermeans.points.bregman import in_units, step_between_scaled, unit_steps_at
 from powermeans.points.by_definition import weighted
 from powermeans.points.checks.csr import stacked
 from powermeans.points.checks.points import largest_magnitude
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.compiled import CompiledPoints
+from powermeans.points.farthest import Farthest, farthest_in_passes, largest_first
 from powermeans.points.observed import filled
-from powermeans.points.opening import open_rows, wide_if_far
-from powermeans.points.protocol import FarPoint, Rows
+from powermeans.points.opening import open_batch, open_rows, wide_if_far
+from powermeans.points.protocol import FarPoint, Points
 from powermeans.scale.checkpoint import once
 from powermeans.scale.executors import Call, Executor, PartCall, Result
-from powermeans.scale.farthest import all_weights, farthest_of_parts
-from powermeans.types import FloatArray, IndexArray, Labels, Part, Points, SparsePoints
+from powermeans.system.attributes import cached_property
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, Part, SparseMatrix
 
 
-class PartedRows(BaseRows):
+class PartedPoints(BasePoints):
     """Rows whose points are in the parts of an executor.
 
     Points that are brought from them to one memory have `n_threads`.
@@ -166,7 +166,7 @@ class PartedRows(BaseRows):
             self._last = key, self.executor.total(PartCall(_assignment, (centers,)))
         return self._last[1]
 
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         """Raise, since the distances of all points may not fit into memory."""
         raise TypeError(
             "the distances of all points in parts may not fit into memory: ask for one part after "
@@ -194,11 +194,11 @@ class PartedRows(BaseRows):
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         return np.asarray(self.gathered(indices, "sample_weight"))
 
-    def sample(self, indices: IndexArray) -> Points | SparsePoints:
-        found: Points | SparsePoints = self.gathered(indices, "sample")
+    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
+        found: Matrix | SparseMatrix = self.gathered(indices, "sample")
         return found
 
-    def _sample_filled(self, indices: IndexArray) -> Points | SparsePoints:
+    def _sample_filled(self, indices: IndexArray) -> Matrix | SparseMatrix:
         return filled(self.sample(indices), self.filling)
 
     def contents(self) -> Iterator[Part]:
@@ -225,16 +225,11 @@ class PartedRows(BaseRows):
         return self
 
     @property
-    def elsewhere(self) -> Self:
-        """These rows themselves."""
-        return self
+    def elsewhere(self) -> Self | None:
+        """These rows themselves, if points can move where they are opened in one memory."""
+        return None if self.divergence.moves is None else self
 
-    @property
-    def can_move(self) -> bool:
-        """Whether points can move where they are opened in one memory."""
-        return self.divergence.moves is not None
-
-    def together(self) -> Rows:
+    def together(self) -> Points:
         """Return all points as rows in one memory."""
 
         def find() -> tuple[Any, FloatArray]:
@@ -243,7 +238,7 @@ class PartedRows(BaseRows):
 
         return self.opened(*once(self.executor, "all points", find))
 
-    def opened(self, points: Points | SparsePoints, weights: FloatArray) -> Rows:
+    def opened(self, points: Matrix | SparseMatrix, weights: FloatArray) -> Points:
         """Return some of the points, which were brought here, as rows in one memory."""
         options: dict[str, Any] = {
             "divergence": self.divergence,
@@ -324,7 +319,7 @@ class Assignment:
 class PartedNearness:
     """Nearness that computes the distances anew for each call."""
 
-    def __init__(self, rows: PartedRows, centers: FloatArray) -> None:
+    def __init__(self, rows: PartedPoints, centers: FloatArray) -> None:
         self._rows, self._centers = rows, np.array(centers, dtype=np.float64)
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
@@ -408,7 +403,7 @@ class Overview:
 # Functions of the points of a part and its number, called by way of `PartCall`.
 
 
-def _overview(rows: CompiledRows, number: int) -> Overview:
+def _overview(rows: CompiledPoints, number: int) -> Overview:
     moments = rows.column_moments()
     return Overview(
         rows.n_points,
@@ -421,28 +416,28 @@ def _overview(rows: CompiledRows, number: int) -> Overview:
     )
 
 
-def _sweep(rows: CompiledRows, number: int, centers: FloatArray, rule: Rule) -> Sums:
+def _sweep(rows: CompiledPoints, number: int, centers: FloatArray, rule: Rule) -> Sums:
     # A part that is read again has no labels of the last sweep.
     return replace(rows.sweep(centers, rule), n_changed=None)
 
 
-def _asked(rows: CompiledRows, number: int, method: str, centers: FloatArray) -> Any:
+def _asked(rows: CompiledPoints, number: int, method: str, centers: FloatArray) -> Any:
     return getattr(rows, method)(centers)
 
 
-def _assignment(rows: CompiledRows, number: int, centers: FloatArray) -> Assignment:
+def _assignment(rows: CompiledPoints, number: int, centers: FloatArray) -> Assignment:
     labels, inertia = rows.assign(centers)
     is_used = np.zeros(len(centers), dtype=bool)
     is_used[labels] = True
     return Assignment(inertia, is_used)
 
 
-def _contents(rows: CompiledRows, number: int) -> Part:
+def _contents(rows: CompiledPoints, number: int) -> Part:
     return rows.sample(np.arange(rows.n_points)), all_weights(rows)
 
 
 def _of_some(
-    rows: CompiledRows,
+    rows: CompiledPoints,
     number: int,
     wanted: dict[int, IndexArray],
     method: str,
@@ -452,14 +447,14 @@ def _of_some(
     return getattr(asked, method)(wanted[number])
 
 
-def _farthest_sq_dist(rows: CompiledRows, number: int, centers: FloatArray) -> float:
+def _farthest_sq_dist(rows: CompiledPoints, number: int, centers: FloatArray) -> float:
     """Return the largest squared distance of a point with positive weight, zero if none has it."""
     has_weight = all_weights(rows) > 0
     return float(np.max(rows.nearness(centers).sq_dist()[has_weight], initial=0.0))
 
 
 def _mass_of_points(
-    rows: CompiledRows, centers: FloatArray, exponent: float, farthest: float
+    rows: CompiledPoints, centers: FloatArray, exponent: float, farthest: float
 ) -> FloatArray:
     """Return the weight of each point times a power of its distance; without centers the weight."""
     weights = all_weights(rows)
@@ -472,12 +467,12 @@ def _mass_of_points(
     return weighted(weights, sq_dist)
 
 
-def _total_mass(rows: CompiledRows, number: int, *mass: Any) -> float:
+def _total_mass(rows: CompiledPoints, number: int, *mass: Any) -> float:
     return float(np.cumsum(_mass_of_points(rows, *mass))[-1])
 
 
 def _drawn(
-    rows: CompiledRows, number: int, targets: dict[int, FloatArray], *mass: Any
+    rows: CompiledPoints, number: int, targets: dict[int, FloatArray], *mass: Any
 ) -> IndexArray:
     """Return the points of a part at which the cumulative mass passes its targets."""
     cumulative = np.cumsum(_mass_of_points(rows, *mass))
@@ -487,7 +482,7 @@ def _drawn(
 
 
 def _potentials(
-    rows: CompiledRows, number: int, centers: FloatArray, points: FloatArray
+    rows: CompiledPoints, number: int, centers: FloatArray, points: FloatArray
 ) -> FloatArray:
     nearest, weights = rows.nearness(centers).sq_dist(), all_weights(rows)
     left = [
@@ -497,7 +492,7 @@ def _potentials(
     return np.array(left)
 
 
-def _farthest(rows: CompiledRows, number: int, centers: FloatArray) -> tuple[float, int]:
+def _farthest(rows: CompiledPoints, number: int, centers: FloatArray) -> tuple[float, int]:
     nearness = rows.nearness(centers)
     index = nearness.farthest()
     at = np.array([index])
@@ -505,5 +500,57 @@ def _farthest(rows: CompiledRows, number: int, centers: FloatArray) -> tuple[flo
     return (weight * float(nearness.sq_dist(at)[0]) if weight else 0.0), index
 
 
-def _inertia(rows: CompiledRows, number: int, centers: FloatArray) -> float:
+def _inertia(rows: CompiledPoints, number: int, centers: FloatArray) -> float:
     return rows.nearness(centers).inertia()
+
+
+# The points farthest from all centers, each a center for the next.
+
+
+recorded(Farthest)
+
+
+def farthest_of_parts(
+    executor: Executor, filling: FloatArray | None, centers: FloatArray, n_wanted: int
+) -> Iterator[FarPoint]:
+    """Find points as `Points.farthest` does. `filling` replaces missing entries."""
+    opener = executor.opener
+
+    def find(chosen: FloatArray, n_kept: int) -> tuple[Farthest, Points]:
+        arguments = chosen, len(centers), n_kept, opener.has_missing
+        n_bytes = 8 * n_kept * (int(chosen.shape[1]) + 3)
+        found: Farthest = executor.total(
+            PartCall(_farthest_in_part, arguments, n_bytes_given=n_bytes)
+        )
+        rows = open_batch(
+            found.points,
+            n_threads=1,
+            divergence=opener.divergence,
+            has_missing=opener.has_missing,
+        )
+        return replace(found, points=np.asarray(filled(found.points, filling))), rows
+
+    # Kernels for many points and for few round the same distance differently, by less than this.
+    return farthest_in_passes(find, centers, n_wanted, rounding=1e-3)
+
+
+def _farthest_in_part(
+    rows: CompiledPoints,
+    number: int,
+    centers: FloatArray,
+    n_labels: int,
+    n_kept: int,
+    has_missing: bool,
+) -> Farthest:
+    """Find the farthest points of a part, labeled by the first centers."""
+    sq_dist, weights = rows.nearness(centers).sq_dist(), all_weights(rows)
+    first: IndexArray = largest_first(weighted(weights, sq_dist), n_kept)
+    labels, _ = rows.assign(centers[:n_labels])
+    # Keep missing entries: the means of all parts, which fill them, are not known here.
+    points = np.asarray(rows.sample(first)) if has_missing else rows.take(first)
+    return Farthest(n_kept, sq_dist[first], weights[first], labels[first], points)
+
+
+def all_weights(rows: CompiledPoints) -> FloatArray:
+    """Return the weights of all points of a part."""
+    return rows.sample_weight(np.arange(rows.n_points))

@@ -15,7 +15,7 @@ from powermeans.points.checks.parts import PartFacts, check_part, check_parts
 from powermeans.points.checks.points import as_floats
 from powermeans.points.needs import Needs
 from powermeans.scale.block import Block, Source, SourceError
-from powermeans.types import FloatArray, Part, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, Part, SparseMatrix
 
 
 class Partition:
@@ -118,7 +118,7 @@ class Partition:
     def _blocks(self, first_row: int) -> Iterator[Block]:
         blocks = self.source.blocks(first_row, self.rows_per_part)
         if not self._needs.measure.keeps_narrow:
-            blocks = map(_as_floats, blocks)
+            blocks = (replace(block, points=as_floats(block.points)) for block in blocks)
         if self.facts is not None:
             blocks = map(self._admitted_again, blocks)
         return blocks if self._unit == 1.0 else (_weighed(block, self._unit) for block in blocks)
@@ -146,7 +146,7 @@ class Partition:
 
 
 def _have_finite_sums(
-    points: Points | SparsePoints, weights: FloatArray | None, *, has_missing: bool
+    points: Matrix | SparseMatrix, weights: FloatArray | None, *, has_missing: bool
 ) -> bool:
     """Return True only if all entries are finite; their sum may overflow even so."""
     values: Any = points.data if sparse.issparse(points) else points
@@ -162,10 +162,6 @@ def _have_finite_sums(
 def _weighed(block: Block, unit: float) -> Block:
     assert block.weights is not None
     return replace(block, weights=block.weights * unit)
-
-
-def _as_floats(block: Block) -> Block:
-    return replace(block, points=as_floats(block.points))
 
 
 def cut(blocks: Iterable[Block], rows_per_part: int) -> Iterator[Part]:

@@ -19,7 +19,7 @@ from powermeans.scale.block import SourceError
 from powermeans.scale.files import FileSource
 from powermeans.scale.named_columns import places_of
 from powermeans.system.arrow import pyarrow_part
-from powermeans.types import Points
+from powermeans.types import Matrix
 
 _HEADER = 128  # bytes of NPY before the entries, however many rows there are
 
@@ -35,21 +35,21 @@ class Spool:
         self._file.write(b"\0" * _HEADER)
         self._end = weakref.finalize(self, _remove, self._file, self.path)
 
-    def add(self, block: Points) -> None:
+    def add(self, block: Matrix) -> None:
         """Append rows."""
         self.n_rows += len(block)
         self._file.write(np.ascontiguousarray(block, self.dtype).data)
 
-    def rows(self, part: slice) -> Points:
+    def rows(self, part: slice) -> Matrix:
         """Return the rows from one place to another."""
         row = self.n_columns * self.dtype.itemsize
         self._file.seek(_HEADER + part.start * row)
         read = self._file.read((part.stop - part.start) * row)
-        found: Points = np.frombuffer(read, self.dtype).reshape(-1, self.n_columns)
+        found: Matrix = np.frombuffer(read, self.dtype).reshape(-1, self.n_columns)
         self._file.seek(0, os.SEEK_END)
         return found
 
-    def change(self, change: Callable[[Points], Points], n_at_once: int) -> None:
+    def change(self, change: Callable[[Matrix], Matrix], n_at_once: int) -> None:
         """Replace all rows, some at a time."""
         for start in range(0, self.n_rows, n_at_once):
             rows = change(self.rows(slice(start, min(start + n_at_once, self.n_rows))))
@@ -59,10 +59,11 @@ class Spool:
 
     def source(self, called: str, **options: Any) -> FileSource:
         """Return the rows, whose file is removed with them."""
-        header = {"descr": self.dtype.str, "fortran_order": False}
-        shape = {"shape": (self.n_rows, self.n_columns)}
+        shape = self.n_rows, self.n_columns
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
         self._file.seek(0)
-        self._file.write(_header_of({**header, **shape}))
+        npy.write_array_header_1_0(self._file, header)
+        assert self._file.tell() == _HEADER, "NumPy pads headers for any number of rows"
         self._file.flush()
         found = FileSource([self.path], called=called, are_temporary=True, **options)
         weakref.finalize(found, lambda spool: None, self)  # keeps the file while there are rows
@@ -73,12 +74,6 @@ def _remove(file: Any, path: Path) -> None:
     with contextlib.suppress(OSError):  # of what is left to write to a full disk
         file.close()
     path.unlink(missing_ok=True)
-
-
-def _header_of(told: dict[str, Any]) -> bytes:
-    text = repr(told).encode()
-    room = _HEADER - len(npy.magic(1, 0)) - 2
-    return npy.magic(1, 0) + room.to_bytes(2, "little") + text.ljust(room - 1) + b"\n"
 
 
 def spooled(
@@ -140,10 +135,10 @@ def _reader_of(stream: Any) -> Any:
     return pa.RecordBatchReader.from_stream(stream)
 
 
-def matrix_of(columns: Iterable[Any], dtype: Any) -> Points:
+def matrix_of(columns: Iterable[Any], dtype: Any) -> Matrix:
     """Return columns of Arrow in C order, with NaN for missing values."""
     arrays = [_values_of(column, np.dtype(dtype)) for column in columns]
-    points: Points = np.empty((len(arrays[0]), len(arrays)), dtype=dtype)
+    points: Matrix = np.empty((len(arrays[0]), len(arrays)), dtype=dtype)
     n_tile = max(1, 2**14 // len(arrays))  # which stay in the cache while rows are written
     for start in range(0, len(points), n_tile):
         tile = slice(start, start + n_tile)

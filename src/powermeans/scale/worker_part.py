@@ -12,10 +12,10 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.points.checks.parts import PartFacts, check_part
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.compiled import CompiledPoints
 from powermeans.scale.arrays import admitted, admitted_weights
 from powermeans.scale.executors import Call, PartOpener, Result
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 class WorkerPart:
@@ -27,7 +27,7 @@ class WorkerPart:
 
     def __init__(
         self,
-        points: Points | SparsePoints,
+        points: Matrix | SparseMatrix,
         weights: FloatArray | None,
         opener: PartOpener,
         facts: PartFacts,
@@ -36,7 +36,7 @@ class WorkerPart:
         self.points, self.weights = _aligned(points), _aligned(weights)
         self.opener, self.facts = opener, facts
         self.package_version = package_version or version("powermeans")
-        self._rows: CompiledRows | None = None
+        self._rows: CompiledPoints | None = None
         self._lock = threading.Lock()
 
     def perform(self, call: Call[Result], number: int, n_threads: int) -> Result:

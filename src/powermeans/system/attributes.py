@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import weakref
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from functools import cached_property as cached_property
+else:
+
+    class cached_property(functools.cached_property):
+        """Without the lock of Python 3.11, which is one for all objects of a class.
+
+        Threads would wait for each other, and a forked child for a thread that it does not have.
+        """
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            known = vars(instance)
+            if self.attrname not in known:
+                known[self.attrname] = self.func(instance)
+            return known[self.attrname]
 
 
 def remember(value: object, attributes: Mapping[str, Any]) -> None:

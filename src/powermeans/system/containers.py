@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import functools
 import importlib
+import math
 import sys
+from numbers import Real
 from typing import Any, Literal
 
 # Which module registers the types of a package.
@@ -39,6 +41,13 @@ def _registers_late(function: Any, value: object) -> bool:
         return False
     importlib.import_module(registrar)
     return function.dispatch(type(value)) is not function.dispatch(object)
+
+
+def real(value: Any) -> float:
+    """Return a number as a float for a comparison, NaN for anything else and beyond float64."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    is_float = is_number and (not isinstance(value, int) or abs(value) <= sys.float_info.max)
+    return float(value) if is_float else math.nan
 
 
 def is_tensor(values: object) -> bool:

@@ -7,6 +7,7 @@ import functools
 import os
 import sys
 import threading
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -52,25 +53,23 @@ def _asked_for(n_threads: int) -> int:
 
 def _from_environment() -> int | None:
     value = os.environ.get("POWERMEANS_NUM_THREADS", "").strip()
-    ours = _positive_number(value)
+    ours = positive_number(value)
     if value and (ours is None or ours > _MOST_THREADS):
         raise ValueError(
             f"POWERMEANS_NUM_THREADS={value!r} must be a positive integer of at most "
             f"{_MOST_THREADS}: correct or unset it"
         )
     # That of OpenMP has one number for each level of nesting; ours is the outermost.
-    theirs = _positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
+    theirs = positive_number(os.environ.get("OMP_NUM_THREADS", "").split(",")[0])
     return ours or (None if theirs is None else min(theirs, _MOST_THREADS))
 
 
-def _positive_number(value: str) -> int | None:
+def positive_number(value: str) -> int | None:
+    """Return the number from 1 on that a text is; None for others, and for thousands of digits."""
     # Asked first, because CPython 3.11 loses a Ctrl-C that arrives as int() words its error.
-    if not value.strip().isdecimal():
-        return None
-    try:
-        return int(value) or None
-    except ValueError:  # thousands of digits
-        return None
+    with contextlib.suppress(ValueError):
+        return int(value) or None if value.strip().isdecimal() else None
+    return None
 
 
 def usable_processors() -> int:
@@ -111,23 +110,32 @@ class _OneThread:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._n_users = 0
+        self._users = Counter[int]()  # by thread
         self._limit: Any = None
 
     def enter(self) -> None:
         with self._lock:
-            if self._n_users == 0:
+            if self._limit is None:
                 self._limit = _blas_pools(len(sys.modules)).limit(limits=1)
-            self._n_users += 1
+            self._users[threading.get_ident()] += 1
 
     def leave(self) -> None:
         with self._lock:
-            self._n_users -= 1
-            if self._n_users == 0:
+            self._users -= Counter([threading.get_ident()])  # which drops what is zero
+            if not self._users and self._limit is not None:
                 self._limit.restore_original_limits()
+                self._limit = None
+
+    def lose_other_threads(self) -> None:
+        """Go on in a forked child, where only this thread is, and another may have had the lock."""
+        mine = threading.get_ident()
+        self._lock, self._users = threading.Lock(), Counter({mine: self._users[mine] + 1})
+        self.leave()
 
 
 _ONE_THREAD = _OneThread()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ONE_THREAD.lose_other_threads)
 
 
 @contextlib.contextmanager

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
 
+from powermeans.divergences import Bregman, Cosine, Divergence
+from powermeans.divergences.cosine import directions
 from powermeans.errors import FewRowsError
+from powermeans.mathematics.rules import Rule
+from powermeans.points.affine import rounding_of_products
+from powermeans.points.bregman import check_heights, unit_steps_at
 from powermeans.points.checks.centers import check_centers
 from powermeans.points.checks.faults import way_out_of
 from powermeans.points.checks.points import (
@@ -23,72 +26,47 @@ from powermeans.points.checks.points import (
     refuse_tiny_spread,
 )
 from powermeans.points.checks.weights import check_sample_weight
+from powermeans.points.cosine import LENGTH, UnitSums
+from powermeans.points.given import Given
 from powermeans.points.needs import Needs
-from powermeans.points.opening import InMemory, open_points
+from powermeans.points.opening import open_points
+from powermeans.points.predictions import distances, shares
+from powermeans.system.attributes import cached_property
 from powermeans.system.containers import to_array
-from powermeans.system.threads import effective_n_threads
+from powermeans.tensors import formulas
 from powermeans.tensors.containers import fault_of_tensor
-from powermeans.tensors.divergences import open_tensor
-from powermeans.tensors.formulas import shares
-from powermeans.tensors.memory import blocks
-from powermeans.types import FloatArray, Points
+from powermeans.tensors.memory import blocks, lack_of_memory_told
+from powermeans.tensors.rows import TorchPoints
+from powermeans.types import FloatArray, IndexArray, Matrix
 
 _ENTRIES_AT_ONCE = 2**24
 
 
-@dataclass(frozen=True, slots=True)
-class InTensor(InMemory):
-    """Points in a tensor; what is found becomes tensors on its device.
+@distances.register
+def _distances(points: TorchPoints, centers: Matrix) -> Any:
+    """Return distances on the device."""
+    blocks_of = _distance_blocks(points, centers)
+    if not points.given.measure.divergence.is_squared:
+        return torch.cat(blocks_of)
+    # The root comes first, since squares in the user's unit may leave float32.
+    unit = math.sqrt(points.units[0])
+    return torch.cat([block.sqrt_().mul_(unit) for block in blocks_of])
 
-    As a context manager it limits the threads of PyTorch on the CPU.
-    """
 
-    _limits: ExitStack = field(default_factory=ExitStack)
+@shares.register
+def _shares(points: TorchPoints, centers: Matrix, memberships: object, exponent: float) -> Any:
+    blocks_of = _distance_blocks(points, centers)
+    return torch.cat([formulas.shares(block, exponent) for block in blocks_of])
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.rows.dtype
 
-    def distances(self, centers: Points) -> Any:
-        """Return distances on the device."""
-        assert self.needs is not None, "predictions are for points that the door opened"
-        rows: Any = self.rows
-        if not self.needs.measure.divergence.is_squared:
-            return torch.cat(self._distances(centers))
-        # The root comes first, since squares in the user's unit may leave float32.
-        unit = math.sqrt(rows.units[0])
-        return torch.cat([block.sqrt_().mul_(unit) for block in self._distances(centers)])
-
-    def shares(
-        self, centers: Points, memberships: Callable[[FloatArray], FloatArray], exponent: float
-    ) -> Any:
-        return torch.cat([shares(block, exponent) for block in self._distances(centers)])
-
-    def _distances(self, centers: Points) -> list[torch.Tensor]:
-        """Return distances in the unit of the view, some points at a time."""
-        rows: Any = self.rows
-        checked = check_centers(centers, self.n_features)
-        return [block for _, block in rows.distance_blocks(checked)]
-
-    @property
-    def noted(self) -> dict[str, Any] | None:
-        """Attributes that describe the columns."""
-        return {"n_features_in_": self.n_features}
-
-    def __enter__(self) -> Self:
-        points: Any = self.points
-        n_threads = None if self.needs is None else self.needs.measure.n_threads
-        if n_threads is not None and points.device.type == "cpu":
-            self._limits.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(effective_n_threads(n_threads))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._limits.close()
+def _distance_blocks(points: TorchPoints, centers: Matrix) -> list[torch.Tensor]:
+    """Return distances in the unit of the view, some points at a time."""
+    checked = check_centers(centers, points.n_features)
+    return [block for _, block in points.distance_blocks(checked)]
 
 
 @open_points.register(torch.Tensor)
-def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InTensor:
+def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> TorchPoints:
     reason = needs.refusals.tensors
     if needs.measure.has_missing:
         reason = 'missing="observed" has no rows for tensors'
@@ -100,7 +78,15 @@ def _open_tensor(X: Any, sample_weight: ArrayLike | None, needs: Needs) -> InTen
         needs.known.refuse_points()
     admitted = admit_tensor(X, sample_weight, needs)
     rows = open_tensor(admitted.points, admitted.weights, divergence=needs.measure.divergence)
-    return InTensor(admitted.points, admitted.weights, rows, needs=needs)
+    rows.given = Given(
+        X,
+        admitted.weights,
+        needs.measure,
+        dtype=rows.dtype,
+        n_features=rows.n_features,
+        noted={"n_features_in_": rows.n_features},
+    )
+    return rows
 
 
 def admit_tensor(points: torch.Tensor, sample_weight: Any, needs: Needs) -> Admitted:
@@ -172,3 +158,125 @@ def _way_out(dtype: torch.dtype, value: float, is_dense: bool) -> str:
         "float16 cannot store numbers above 65504: convert the original values with "
         ".to(torch.bfloat16), or scale them down first"
     )
+
+
+# Rows whose distances are a Bregman divergence or one minus a cosine.
+
+
+_ENTRIES_ON_HOST = 2**22
+
+
+@lack_of_memory_told()
+def open_tensor(
+    points: torch.Tensor, sample_weight: FloatArray | None, *, divergence: Divergence
+) -> TorchPoints:
+    """Open a tensor that `admit_tensor` passes, or raise where the divergence is not defined."""
+    if isinstance(divergence, Bregman):
+        return TorchBregmanPoints(points, sample_weight, divergence=divergence)
+    return (TorchCosinePoints if isinstance(divergence, Cosine) else TorchPoints)(
+        points, sample_weight
+    )
+
+
+class TorchBregmanPoints(TorchPoints):
+    """Measure by a Bregman divergence of the point from the center.
+
+    NumPy computes the heights of the points once, so that every divergence of the package works;
+    sweeps stay on the device.
+    """
+
+    divergence: Bregman
+
+    def __init__(
+        self,
+        points: torch.Tensor,
+        sample_weight: FloatArray | None = None,
+        *,
+        divergence: Bregman,
+    ) -> None:
+        self.divergence = divergence
+        for rows, block in _on_host(points):
+            divergence.check_domain(block, name="X", first_row=rows.start)
+        super().__init__(points, sample_weight)
+
+    def rounding(self) -> float:
+        return max(super().rounding(), rounding_of_products(self.dtype))
+
+    def unit_steps(self) -> float | FloatArray:
+        return unit_steps_at(self._tangent, self.divergence)
+
+    @cached_property
+    def _tangent(self) -> FloatArray:
+        return np.asarray(self.divergence.inside(self._weighted_mean()[None, :])[0])
+
+    def _weighted_mean(self) -> FloatArray:
+        if self._weights is None:
+            return self._column_mean
+        sums = torch.zeros(self.n_features, dtype=self._view.wide, device=self._points.device)
+        for rows in self._slices(1):
+            sums += self.weights_there[rows] @ self._points[rows].to(self._view.wide)
+        return np.asarray(sums.cpu().numpy() / np.sum(self._weights), dtype=np.float64)
+
+    def _chosen_scale(self, largest: float) -> float:
+        return 1.0  # a divergence does not scale with its points
+
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        origin = np.broadcast_to(self._view.origin_in_float64(), self._tangent.shape)
+        slopes, lifts = self.divergence.planes(centers, self._tangent, origin)
+        return slopes / 2, lifts, False
+
+    def _all_heights(self) -> torch.Tensor:
+        heights = torch.empty(self.n_points, dtype=self._view.wide, device=self._points.device)
+        for rows, block in _on_host(self._points):
+            found = self.divergence.heights(block, self._tangent)
+            check_heights(found, self.divergence, rows.start)
+            heights[rows] = self._there(found, heights.dtype)
+        return heights
+
+
+def _on_host(points: torch.Tensor) -> Iterator[tuple[slice, FloatArray]]:
+    """Yield points in float64, some at a time, with their slice."""
+    for rows in blocks(len(points), max(1, _ENTRIES_ON_HOST // points.shape[1])):
+        yield rows, points[rows].cpu().double().numpy()
+
+
+class TorchCosinePoints(TorchPoints):
+    """Measure by one minus the cosine of the angle, on a copy of the points.
+
+    No point is zero, which has no direction.
+    """
+
+    divergence = Cosine()
+    _has_column_moments = False  # they do not tell the mean direction
+
+    def __init__(self, points: torch.Tensor, sample_weight: FloatArray | None = None) -> None:
+        has_direction = points.any(1, keepdim=True).cpu().numpy()
+        Cosine().check_domain(has_direction.astype(np.float64), name="X")
+        super().__init__(_halved_directions(points), sample_weight)
+
+    def sweep(self, centers: FloatArray, rule: Rule) -> UnitSums:
+        return UnitSums.of(super().sweep(centers, rule))
+
+    def take(self, indices: IndexArray) -> FloatArray:
+        """Return the directions of these points."""
+        return super().take(indices) / LENGTH
+
+    def critical_power(self) -> float:
+        # The mean of the directions, unlike the center that the rows report, has not unit length.
+        weights = None if self._weights is None else self._weights * self._weight_unit
+        return TorchPoints(self._points, weights).critical_power()
+
+    def _planes_in_view(self, centers: FloatArray) -> tuple[FloatArray, FloatArray, bool]:
+        return super()._planes_in_view(np.asarray(directions(centers)) * LENGTH)
+
+
+def _halved_directions(points: torch.Tensor) -> torch.Tensor:
+    """Return directions of length sqrt(1/2) on the device of the points, in float32 at least."""
+    dtype = torch.float64 if points.dtype == torch.float64 else torch.float32
+    halved = torch.empty(points.shape, dtype=dtype, device=points.device)
+    for rows in blocks(len(points), max(1, 2**24 // points.shape[1])):
+        block = points[rows].to(dtype)
+        # Dividing by the largest entry first keeps squares within the range of the dtype.
+        block = block / block.abs().amax(1, keepdim=True)
+        halved[rows] = block / torch.linalg.vector_norm(block, dim=1, keepdim=True) * LENGTH
+    return halved

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from functools import cached_property, reduce
+from contextlib import ExitStack
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -14,18 +15,18 @@ from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Rule
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.base import MemoryRows, in_unit
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.base import MemoryPoints, in_unit
+from powermeans.points.compiled import CompiledPoints
 from powermeans.points.opening import open_rows
-from powermeans.system.attributes import forget
+from powermeans.system.attributes import cached_property, forget
+from powermeans.system.threads import effective_n_threads
 from powermeans.tensors import formulas
 from powermeans.tensors.formulas import Block, Planes, View
 from powermeans.tensors.memory import blocks, lack_of_memory_told, rows_at_once
-from powermeans.tensors.nearness import TorchNearness
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 
-class TorchRows(MemoryRows):
+class TorchPoints(MemoryPoints):
     """Sweep over a contiguous, finite tensor on its device."""
 
     divergence: Divergence = SquaredEuclidean()
@@ -36,9 +37,21 @@ class TorchRows(MemoryRows):
         narrow = torch.float64 if points.dtype == torch.float64 else torch.float32
         self._view = View(narrow, wide)
         self._n_by_width: dict[int, int] = {}
+        self._limits = ExitStack()
         if sample_weight is not None:
             self._weights, self._weight_unit = in_unit(sample_weight)
         self._look_at_columns()
+
+    def __enter__(self) -> Self:
+        """Limit the threads of PyTorch on the CPU."""
+        n_threads = self.given.measure.n_threads
+        if n_threads is not None and self._points.device.type == "cpu":
+            self._limits.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(effective_n_threads(n_threads))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._limits.close()
 
     @property
     def n_points(self) -> int:
@@ -126,7 +139,7 @@ class TorchRows(MemoryRows):
             utility = np.array([np.inf])
         return Spread(error, utility, weights * self._weight_unit)
 
-    def sq_distances(self, centers: FloatArray) -> Points:
+    def sq_distances(self, centers: FloatArray) -> Matrix:
         found = [block.cpu().numpy() for _, block in self.distance_blocks(centers)]
         # Scaled by the exponent, since float32 may lack the factor where it has the products.
         exponent = -2 * round(math.log2(self._view.scale))
@@ -154,26 +167,21 @@ class TorchRows(MemoryRows):
         there = torch.as_tensor(indices, dtype=torch.int64, device=self._points.device)
         return np.asarray(self._points[there].cpu().double().numpy())
 
-    def sample(self, indices: IndexArray) -> Points:
+    def sample(self, indices: IndexArray) -> Matrix:
         """Return these points in host memory, dense."""
         return self.take(indices).astype(self.dtype)
 
     @property
-    def elsewhere(self) -> Self:
-        """These rows themselves."""
-        return self
+    def elsewhere(self) -> Self | None:
+        """These rows themselves, if points can move where they are opened in one memory."""
+        return None if self.divergence.moves is None else self
 
-    @property
-    def can_move(self) -> bool:
-        """Whether points can move where they are opened in host memory."""
-        return self.divergence.moves is not None
-
-    def together(self) -> CompiledRows:
+    def together(self) -> CompiledPoints:
         """Return all points as rows in host memory."""
         everything = np.arange(self.n_points)
         return self.opened(self.sample(everything), self.sample_weight(everything))
 
-    def opened(self, points: Points | SparsePoints, weights: FloatArray) -> CompiledRows:
+    def opened(self, points: Matrix | SparseMatrix, weights: FloatArray) -> CompiledPoints:
         """Return some of the points, which `sample` brought here, as rows in host memory."""
         given = None if np.all(weights == 1) else weights
         return open_rows(points, given, divergence=self.divergence)
@@ -258,3 +266,91 @@ def _allows_tf32() -> bool:
 
 def _host(values: torch.Tensor) -> FloatArray:
     return np.asarray(values.cpu().numpy(), dtype=np.float64)
+
+
+# Nearness. Draws add up masses in blocks of a fixed size on the device, and the sums of blocks on
+# the host: a running sum over all points would depend on the order in which the device works.
+
+
+_BLOCK = 1024
+
+
+class TorchNearness:
+    """Keep nearest squared distances in the unit of the rows, on their device."""
+
+    def __init__(self, rows: TorchPoints, centers: FloatArray, order: IndexArray | None) -> None:
+        self._rows = rows
+        self._order = order
+        self._weights = rows.weights_there
+        self._nearest = torch.full_like(self._weights, torch.inf)
+        self._candidates: FloatArray = np.empty((0, rows.n_features))
+        if len(centers):
+            self._approach(centers)
+
+    def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:
+        """Return the first points whose cumulative mass exceeds these shares of the total."""
+        padded = torch.nn.functional.pad(mass := self._mass(exponent), (0, -len(mass) % _BLOCK))
+        in_blocks = padded.view(-1, _BLOCK)
+        ends = np.cumsum(in_blocks.sum(1).cpu().numpy().astype(np.float64))
+        wanted = np.asarray(uniforms, dtype=np.float64) * ends[-1]
+        last = int(np.searchsorted(ends, ends[-1], side="left"))
+        chosen = np.minimum(np.searchsorted(ends, wanted, side="right"), last)
+        before = np.where(chosen > 0, ends[chosen - 1], 0.0)
+        there = torch.as_tensor(chosen, device=padded.device)
+        within = np.cumsum(in_blocks[there].cpu().numpy().astype(np.float64), axis=1)
+        # Rounding may ask for more mass than the block has; its last point with mass is then drawn.
+        is_beyond = within > (wanted - before)[:, None]
+        place = np.argmax(is_beyond | (within >= within[:, -1:]), axis=1)
+        drawn = np.asarray(chosen * _BLOCK + place, dtype=np.intp)
+        return drawn if self._order is None else np.asarray(self._order[drawn])
+
+    def potentials(self, candidates: IndexArray) -> FloatArray:
+        self._candidates = self._rows.take(candidates)
+        self._left = self._nearest.new_empty((len(self._nearest), len(candidates)))
+        for rows, found in self._rows.distance_blocks(self._candidates):
+            torch.minimum(found, self._nearest[rows, None], out=self._left[rows])
+        left = self._weights @ self._left
+        of_distance, of_weight = self._rows.units
+        return np.asarray(left.cpu().numpy() * of_distance * of_weight, dtype=np.float64)
+
+    def add(self, center: FloatArray) -> None:
+        # Greedy seeding adds one of the candidates, whose distances are known.
+        places = np.flatnonzero((self._candidates == center).all(axis=1))
+        if len(places):
+            self._nearest = self._left[:, places[0]].contiguous()
+        else:
+            self._approach(center[None, :])
+        self._candidates = self._candidates[:0]
+
+    def farthest(self) -> int:
+        return int(self._weighted().argmax())
+
+    def inertia(self) -> float:
+        of_distance, of_weight = self._rows.units
+        return float(self._weighted().sum()) * of_distance * of_weight
+
+    def sq_dist(self, indices: IndexArray | None = None) -> FloatArray:
+        chosen = self._nearest
+        if indices is not None:
+            chosen = chosen[torch.as_tensor(indices, dtype=torch.int64, device=chosen.device)]
+        return np.asarray(chosen.cpu().numpy() * self._rows.units[0], dtype=np.float64)
+
+    def _approach(self, centers: FloatArray) -> None:
+        for rows, found in self._rows.distance_blocks(centers):
+            self._nearest[rows] = torch.minimum(self._nearest[rows], found.amin(1))
+
+    def _mass(self, exponent: float) -> torch.Tensor:
+        """Return the masses of the points for a draw, in the order of the walk."""
+        weighs = self._weights > 0
+        farthest = torch.where(weighs, self._nearest, 0.0).amax()
+        # Divided by the farthest, so that no exponent overflows.
+        mass = self._weights * (self._nearest / farthest).pow_(exponent / 2)
+        has_mass = (farthest > 0) & torch.isfinite(farthest)
+        mass = torch.where(weighs & has_mass, mass, torch.where(has_mass, 0.0, self._weights))
+        if self._order is None:
+            return mass
+        return mass[torch.as_tensor(self._order, dtype=torch.int64, device=mass.device)]
+
+    def _weighted(self) -> torch.Tensor:
+        """Return weight times squared distance, zero for a point of no weight at any distance."""
+        return torch.where(self._weights > 0, self._weights * self._nearest, 0.0)

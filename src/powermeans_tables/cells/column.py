@@ -7,15 +7,15 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.errors import TableError
-from powermeans.system.arrow import pyarrow_part
+from powermeans.system.attributes import cached_property
 from powermeans.types import FloatArray
+from powermeans_tables.cells.arrow import pa, pc, types
 from powermeans_tables.cells.number_forms import (
     NO_VALUE,
     Dates,
@@ -80,7 +80,7 @@ class Reading:
         if self.units is None:
             known = [unit for unit in units.unique().to_pylist() if unit]
             others = [unit for unit in known if not is_same_unit(unit, self.unit)]
-            is_other = pyarrow_part("compute").is_in(units, pyarrow_part().array(others, "string"))
+            is_other = pc.is_in(units, pa.array(others, "string"))
             has_other = np.asarray(is_other.to_numpy(zero_copy_only=False), dtype=bool)
             return np.where(has_other, np.nan, values), is_wrong | has_other
         by_unit = [self.units.get(each or self.unit, np.nan) for each in units.to_pylist()]
@@ -88,7 +88,6 @@ class Reading:
 
     def apart(self, texts: Any) -> tuple[Any, Any]:
         """Return texts without their unit, of several units only those that have one, and these."""
-        pc = pyarrow_part("compute")
         numbers, units = _apart(texts)
         if self.adds_seconds:
             numbers = pc.replace_substring_regex(numbers, r"^(\d+:\d+)$", r"\1:00")
@@ -113,7 +112,7 @@ class Cells:
     @cached_property
     def type(self) -> Type:
         """What the cells are, by their type in the table or by the text of them."""
-        types, kind = pyarrow_part("types"), self.array.type
+        kind = self.array.type
         if types.is_null(kind):
             return "empty"
         if types.is_boolean(kind):
@@ -136,7 +135,7 @@ class Cells:
         """Whether there are whole numbers of more digits than float64 has, as in identifiers."""
         if self.is_text:
             return any(re.fullmatch(r"[-+]?\d{16,}", text) for text in self.some_texts)
-        is_integer = pyarrow_part("types").is_integer(self.array.type)
+        is_integer = types.is_integer(self.array.type)
         return bool(is_integer and np.nanmax(np.abs(self.numbers)) >= 2.0**53)
 
     @property
@@ -147,7 +146,6 @@ class Cells:
     @cached_property
     def texts(self) -> Any:
         """The texts that are there, and null for those that stand for missing values."""
-        pc, pa = pyarrow_part("compute"), pyarrow_part()
         texts = pc.utf8_trim_whitespace(_with_plain_blanks(_as_texts(self.array)))
         is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
         return pc.if_else(is_missing, None, texts)
@@ -155,8 +153,7 @@ class Cells:
     @cached_property
     def are_blank(self) -> NDArray[np.bool_]:
         """Which cells have nothing at all; False for values of yes and no, which may be missing."""
-        pc = pyarrow_part("compute")
-        if pyarrow_part("types").is_boolean(self.array.type):
+        if types.is_boolean(self.array.type):
             return np.zeros(len(self), dtype=bool)
         is_empty = pc.equal(pc.utf8_trim_whitespace(_as_texts(self.array)), "")
         return np.asarray(pc.fill_null(is_empty, True).to_numpy(zero_copy_only=False))
@@ -164,7 +161,7 @@ class Cells:
     @cached_property
     def counts(self) -> dict[str, int]:
         """How often each text is there, without those that mean that there was no answer."""
-        counted = pyarrow_part("compute").value_counts(self.texts.drop_null())
+        counted = pc.value_counts(self.texts.drop_null())
         pairs = zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
         return {text: count for text, count in pairs if not is_unanswered(text)}
 
@@ -208,12 +205,14 @@ class Cells:
             if is_bare and form.is_plain and form.marks.decimal != ",":
                 plain = plain_numbers(array)
             return plain or self.reading.values(self.texts)
-        pa, per_unit = pyarrow_part(), 1.0
+        per_unit = 1.0
         if self.type == "date":  # as days since 1970
             timestamp = pa.timestamp("us", getattr(kind, "tz", None))
             array, per_unit = array.cast(timestamp, safe=False).cast("int64"), 86400e6
         elif _is_duration(kind):
             array, per_unit = array.cast("int64"), _PER_SECOND[kind.unit]
+        elif types.is_nested(kind):
+            raise TableError(f'"{self.name}" contains {kind}, no numbers: leave the column out')
         values = array.cast("float64", safe=False).to_numpy(zero_copy_only=False) / per_unit
         return values, np.zeros(len(self), dtype=bool)
 
@@ -240,7 +239,7 @@ class Cells:
         is_lost = np.isnan(self.read[0])
         if not self.is_text or not is_lost.any():
             return Counter()
-        texts = self.texts.filter(pyarrow_part().array(is_lost)).drop_null()
+        texts = self.texts.filter(pa.array(is_lost)).drop_null()
         return Counter(text for text in texts.to_pylist() if not is_unanswered(text))
 
     @cached_property
@@ -263,7 +262,6 @@ class Cells:
 
 def plain_numbers(texts: Any) -> tuple[FloatArray, NDArray[np.bool_]] | None:
     """Return numbers that are written as programs write them, blanks as NaN; None for others."""
-    pc, pa = pyarrow_part("compute"), pyarrow_part()
     for has_blanks in (False, True):
         given = pc.if_else(pc.equal(texts, ""), None, texts) if has_blanks else texts
         with contextlib.suppress(pa.ArrowInvalid):
@@ -274,7 +272,6 @@ def plain_numbers(texts: Any) -> tuple[FloatArray, NDArray[np.bool_]] | None:
 
 def _apart(texts: Any) -> tuple[Any, Any]:
     """Return the numbers and the units of texts, null where there are no units."""
-    pc = pyarrow_part("compute")
     parts = pc.extract_regex(texts, _WITH_UNIT)
     numbers, units = (pc.struct_field(parts, [each]) for each in ("number", "unit"))
     return pc.utf8_trim_whitespace(numbers), units
@@ -328,7 +325,7 @@ def _form_in(texts: Any, some: Sequence[str], hints: Hints, n_units: int) -> For
         if form.kind != "number" or not is_wrong.any():
             break
         # Later rows may show what the first ones leave open, such as a mark for thousands.
-        wrong = texts.filter(pyarrow_part().array(is_wrong))
+        wrong = texts.filter(pa.array(is_wrong))
         other = form_of([*some, *_some_of(wrong)], hints.told, hints.thousands)
         if other == form:
             break
@@ -358,12 +355,11 @@ _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
 def _is_duration(kind: Any) -> bool:
-    return bool(pyarrow_part("types").is_duration(kind))
+    return bool(types.is_duration(kind))
 
 
 def is_text(kind: Any) -> bool:
     """Return whether a type of Arrow is that of texts."""
-    types = pyarrow_part("types")
     names = ("string", "large_string", "string_view")
     return any(getattr(types, f"is_{one}")(kind) for one in names if hasattr(types, f"is_{one}"))
 
@@ -374,13 +370,12 @@ def _with_plain_blanks(texts: Any) -> Any:
     bytes_of_all = b"" if letters is None else letters.to_pybytes()
     if not any(blank in bytes_of_all for blank in (b"\xc2\xa0", b"\xe2\x80")):
         return texts  # without a search that takes as long as reading them
-    replaced = pyarrow_part("compute").replace_substring_regex
+    replaced = pc.replace_substring_regex
     return replaced(texts, "[\u00a0\u2009\u202f]", " ")
 
 
 def _as_texts(array: Any) -> Any:
     """Return the texts of numbers and other values: whole numbers without a point."""
-    types, pc, pa = pyarrow_part("types"), pyarrow_part("compute"), pyarrow_part()
     if types.is_boolean(array.type):
         return pc.if_else(array, "yes", "no")
     if types.is_floating(array.type):
@@ -394,7 +389,7 @@ def _some_of(texts: Any) -> list[str]:
     there = texts.drop_null()
     step = max(1, len(there) // (_N_LOOKED_AT // 2))
     places = {*range(min(len(there), _N_LOOKED_AT // 2)), *range(0, len(there), step)}
-    some: list[str] = there.take(pyarrow_part().array(sorted(places), "int64")).to_pylist()
+    some: list[str] = there.take(pa.array(sorted(places), "int64")).to_pylist()
     return some
 
 
@@ -414,13 +409,12 @@ def _share_unread(texts: Any, read: tuple[FloatArray, NDArray[np.bool_]]) -> flo
 
 
 def _are_infinite(texts: Any) -> NDArray[np.bool_]:
-    found = pyarrow_part("compute").match_substring_regex(texts, _NOT_FINITE).fill_null(False)
+    found = pc.match_substring_regex(texts, _NOT_FINITE).fill_null(False)
     return np.asarray(found.to_numpy(zero_copy_only=False))
 
 
 def as_frame(X: Any) -> Any:
     """Return data with columns as a table of Arrow: a frame, a dict, an array or a table."""
-    pa = pyarrow_part()
     if isinstance(X, pa.Table):
         return X
     if hasattr(X, "columns") and hasattr(X, "iloc"):  # pandas, with columns of mixed objects
@@ -440,7 +434,6 @@ def as_frame(X: Any) -> Any:
 
 def as_column(values: Any) -> Any:
     """Return values as an array of Arrow; texts where they are of several types."""
-    pa = pyarrow_part()
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
@@ -453,14 +446,12 @@ def values_of(column: Any) -> list[Any]:
     try:
         values: list[Any] = column.to_pylist()
     except (OverflowError, ValueError):
-        values = column.cast(pyarrow_part().string()).to_pylist()
+        values = column.cast(pa.string()).to_pylist()
     return values
 
 
 def one_array(column: Any) -> Any:
     """Return a column of a table as one array, texts plain."""
-    pa = pyarrow_part()
-    types = pyarrow_part("types")
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     if is_text(column.type):

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray
+from powermeans_tables.cells.arrow import pa, pc
 from powermeans_tables.cells.missing_codes import is_code
 
 NO_VALUE = (
@@ -44,7 +44,7 @@ _SUFFIX = "[KkMB]|(?i:" + "|".join(each for each in _SUFFIXES if len(each) > 1) 
 _SUFFIX_OF_MONEY = f"[mb]|{_SUFFIX}"  # without a currency, m is for meters
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
-_PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
+PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
 _DURATION = re.compile(r"-?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
 _DATES = {
     order: re.compile(
@@ -102,10 +102,7 @@ class Form:
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number in any of the forms, or stands for a missing one.
-
-    One such as 5K may be a name.
-    """
+    """Return whether a cell is a number in any form, or none is there; one such as 5K is not."""
     found = _number_in(cell)
     is_one = found is not None and bool(found.currency or found.suffix in ("", "%"))
     return cell in NO_VALUE or is_one or bool(_NOT_FINITE.fullmatch(cell))
@@ -231,7 +228,7 @@ def _numbers_in(cells: Sequence[str]) -> list[tuple[str, _Number | None]]:
 def _form_of_words(cells: Sequence[str], texts: Sequence[str]) -> Form:
     unanswered = tuple({cell for cell in cells if is_unanswered(cell)})
     words = {cell.casefold() for cell in cells if cell not in unanswered}
-    if words and any(words <= set(pair.split()) for pair in _PAIRS):
+    if words and any(words <= set(pair.split()) for pair in PAIRS):
         sample = next(cell for cell in cells if cell not in unanswered)
         return Form("boolean", is_plain=False, sample=sample, words=unanswered)
     if all(map(_DURATION.fullmatch, cells)):
@@ -275,7 +272,7 @@ def _form_of_numbers(
         currency=max(currency, key=lambda sign: (bool(sign), currency[sign])),
         has_percent="%" in suffixes,
         has_suffix=not suffixes <= {"", "%"},
-        sample=next((each for each in digits if len(_values_of(each, choices)) > 1), ""),
+        sample=next((d for d in digits if len({m.value(d) for m in choices if m.fits(d)}) > 1), ""),
         choices=tuple(choices) if len(choices) > 1 else (),
         likely=_likely_decimal(choices, digits),
     )
@@ -306,15 +303,10 @@ def _apart(choices: Sequence[Marks], digits: Sequence[str]) -> list[Marks]:
     ]
 
 
-def _values_of(digits: str, choices: Sequence[Marks]) -> set[float]:
-    return {marks.value(digits) for marks in choices if marks.fits(digits)}
-
-
 def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Return the numbers of a column of Arrow strings, NaN for none, and which are no numbers."""
-    pc = pyarrow_part("compute")
     texts = pc.utf8_trim_whitespace(texts)
-    is_missing = pc.is_in(texts, value_set=pyarrow_part().array([*NO_VALUE, *form.words]))
+    is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *form.words]))
     texts = pc.if_else(is_missing, None, texts)
     readers = {"boolean": _of_booleans, "date": _of_dates, "duration": _of_durations}
     values, is_right = readers.get(form.kind, _of_numbers)(texts, form)
@@ -322,9 +314,8 @@ def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
 
 
 def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
-    pc = pyarrow_part("compute")
     if form.is_plain and form.marks.decimal != ",":
-        with contextlib.suppress(pyarrow_part().ArrowInvalid):  # some are no numbers
+        with contextlib.suppress(pa.ArrowInvalid):  # some are no numbers
             plain: FloatArray = _array_of(texts.cast("float64"))
             if np.isfinite(plain).sum() == len(texts) - texts.null_count:
                 return plain, _array_of(texts.is_valid())
@@ -344,7 +335,7 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     factors = 1.0
     if form.has_suffix:
         ends = pc.struct_field(pc.extract_regex(texts, rf"(?P<end>{one_of})\.?\s*$"), ["end"])
-        places = pc.index_in(pc.utf8_lower(ends), value_set=pyarrow_part().array([*_SUFFIXES]))
+        places = pc.index_in(pc.utf8_lower(ends), value_set=pa.array([*_SUFFIXES]))
         factors = np.array([*_SUFFIXES.values(), 1.0])[_array_of(pc.fill_null(places, -1))]
         texts = pc.replace_substring_regex(texts, rf"(?:{one_of})\.?\s*$", "")
     drop = "".join({r"%\s", _CLASSES[form.marks.thousands].strip("[]")})
@@ -356,9 +347,8 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
 
 
 def _of_booleans(texts: Any, form: Form) -> tuple[FloatArray, Any]:
-    pc, pa = pyarrow_part("compute"), pyarrow_part()
     lower = pc.utf8_lower(texts)
-    pairs = [pair.split() for pair in _PAIRS if form.sample.casefold() in pair.split()]
+    pairs = [pair.split() for pair in PAIRS if form.sample.casefold() in pair.split()]
     is_yes, is_no = (
         pc.is_in(lower, value_set=pa.array([pair[place] for pair in pairs])) for place in (0, 1)
     )
@@ -376,9 +366,7 @@ def _of_dates(texts: Any, form: Form) -> tuple[FloatArray, Any]:
 
 
 def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
-    fields = _fields(
-        texts, _DATES["year-first" if order == "year-first" else "day-first"], "abcHMSzm"
-    )
+    fields = _fields(texts, _DATES.get(order, _DATES["day-first"]), "abcHMSzm")
     places = {"year-first": "abc", "day-first": "cba", "month-first": "cab"}[order]
     year, month, day = (fields[name] for name in places)
     is_there = ~np.isnan(year)
@@ -396,7 +384,6 @@ def _of_dates_in(texts: Any, order: str) -> tuple[FloatArray, Any]:
 
 def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     """Return seconds: where some have hours, others such as 42:39 have minutes and seconds."""
-    pc = pyarrow_part("compute")
     texts = pc.replace_substring(texts, ",", ".")
     hours, minutes, seconds = _fields(texts, _DURATION, "HMS").values()
     sign = np.where(_array_of(pc.fill_null(pc.starts_with(texts, "-"), False)), -1.0, 1.0)
@@ -406,7 +393,7 @@ def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
 
 def _fields(texts: Any, pattern: re.Pattern[str], names: str) -> dict[str, FloatArray]:
     """Return the numbers in the groups of a pattern, NaN where there are none."""
-    pc, unnamed = pyarrow_part("compute"), iter(names)
+    unnamed = iter(names)
     named = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(unnamed)}>", pattern.pattern)
     parts, found = pc.extract_regex(texts, f"^{named}$"), {}
     for name in names:

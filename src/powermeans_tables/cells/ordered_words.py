@@ -76,10 +76,7 @@ _BELOW = re.compile(r"(?:under|below|up to|less than|unter|bis|<|≤)")
 
 
 def levels_of(words: Collection[str], given: Sequence[Sequence[str]] = ()) -> dict[str, int] | None:
-    """Return the level of each word from one on, or None if no order of them is known.
-
-    Scales in `given`, a list of words from the lowest on for each, come first.
-    """
+    """Return the level of each word by a scale in `given` or a known one, or None if none fits."""
     plain = {word: _plain(word) for word in words}
     scales = [[{_plain(word)} for word in scale] for scale in given]
     scales += [[set(level.strip().split("/")) for level in each.split(" < ")] for each in _SCALES]

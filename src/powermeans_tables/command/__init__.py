@@ -8,8 +8,9 @@ from __future__ import annotations
 import _thread
 import atexit
 import contextlib
+import errno
 import gc
-import os
+import re
 import signal
 import sys
 import threading
@@ -18,11 +19,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import NoReturn
 
-from powermeans_tables.command import failures
+from powermeans_tables.command import failures, streams
 
 # What people type for options of another name.
 _MEANT = {"--k": "-k", "--n-clusters": "-k", "--sheet": "--array"}
 _MEANT |= dict.fromkeys(["--ignore", "--exclude", "--drop"], "--as COLUMN=ignore")
+
+
+class _Interrupt(KeyboardInterrupt):
+    """A signal; where code in a text raises KeyboardInterrupt itself, Python ends by SIGINT."""
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -32,24 +37,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     wanted = list(sys.argv[1:] if arguments is None else arguments)
     is_debugging = "--debug" in wanted
     wanted = [argument for argument in wanted if argument != "--debug"]
-    try:
-        code = _run(wanted, is_debugging)
-    except KeyboardInterrupt as error:  # again, before the first was explained
-        code = _explain(error)
-    sys.exit(code)
+    heard: list[int] = []
+    with streams.prepared(), _listening(heard):
+        try:
+            code = _run(wanted, is_debugging)
+        except BaseException as error:  # such as Ctrl-C again, before the first was explained
+            code = _explain(error)
+    sys.exit(128 + heard[-1] if heard and code == failures.INTERRUPTED else code)
 
 
 def _run(arguments: list[str], is_debugging: bool) -> int:
-    with warnings.catch_warnings(), _repeating_lost_interrupts():
+    with warnings.catch_warnings():
         warnings.showwarning = _note
         # The commands have matched the columns by name.
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
         # They scale the columns or speak of them in their own words.
         warnings.filterwarnings("ignore", message="X has columns of very different scales")
         try:
-            # Without an error, Ctrl-C would end the process while the package is imported.
-            if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
             from powermeans_tables.command.commands import app
 
             code = app(arguments, prog_name="powermeans", standalone_mode=False)
@@ -65,41 +69,55 @@ def _run(arguments: list[str], is_debugging: bool) -> int:
 
 
 @contextlib.contextmanager
-def _repeating_lost_interrupts() -> Iterator[None]:
-    """Interrupt again where Ctrl-C came in a callback that raises nothing, such as an import's."""
-    before = sys.unraisablehook
+def _listening(heard: list[int]) -> Iterator[None]:
+    """Let signals that would end the process end the command as Ctrl-C does, and note them.
+
+    Interrupt again where one came in a callback that raises nothing, such as an import's.
+    """
+
+    def interrupt(number: int, frame: object) -> None:
+        heard.append(number)
+        raise _Interrupt
 
     def repeat(lost: sys.UnraisableHookArgs) -> None:
         if issubclass(lost.exc_type, KeyboardInterrupt):
             # By then Python has left what does not raise it.
-            threading.Timer(0.02, _thread.interrupt_main).start()
+            threading.Timer(0.02, _thread.interrupt_main, heard[-1:]).start()
         else:
             before(lost)
 
-    sys.unraisablehook = repeat
+    for number in _ending_signals():
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, interrupt)
+    before, sys.unraisablehook = sys.unraisablehook, repeat
     try:
         yield
     finally:
         sys.unraisablehook = before
 
 
+def _ending_signals() -> list[int]:
+    """Return what asks a process to end, if this thread hears signals."""
+    names = ("SIGINT", "SIGTERM", "SIGHUP")
+    is_main = threading.current_thread() is threading.main_thread()
+    return [getattr(signal, name) for name in names if is_main and hasattr(signal, name)]
+
+
 def _ignore_interrupts() -> None:
     """Let no Ctrl-C change how the process ends, once all that it writes is written."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in _ending_signals():
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _explain(error: BaseException, arguments: Sequence[str] = ()) -> int:
     """Say in one line what went wrong, and return the exit code."""
     _ignore_interrupts()
     if isinstance(error, BrokenPipeError) or isinstance(error.__context__, BrokenPipeError):
-        # The reader closed the pipe; without this, Python's flush at exit would fail again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return failures.PIPE_CLOSED
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else 0
     if type(error).__name__ == "NoArgsIsHelpError":
-        print(error)
+        print(error, flush=True)
         return failures.USAGE
     said, code = _in_words(error, arguments)
     _tell(said)
@@ -116,11 +134,12 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]
         context, typed = getattr(error, "ctx", None), " ".join(["powermeans", *arguments[:1]])
         command = typed if context is None else context.command_path
         return f"{said} (see {command} --help)", failures.USAGE
-    if type(error).__name__ == "Abort" or _follows_interrupt(error):
+    is_interrupt = any(isinstance(one, KeyboardInterrupt) for one in _chain(error))
+    if is_interrupt or type(error).__name__ == "Abort":  # or of a module half imported
         return "interrupted before there was a result: nothing was written", failures.INTERRUPTED
     if isinstance(error, ModuleNotFoundError) and error.name in ("typer", "rich"):
         return f'the command line needs {error.name}: pip install "powermeans[cli]"', failures.USAGE
-    if isinstance(error, MemoryError) or str(error) == "can't start new thread":
+    if any(map(_lacks_memory, _chain(error))):
         return "there is not enough memory: pass fewer rows or columns", failures.DATA
     if isinstance(error, OSError):
         name = error.filename or "a file"
@@ -129,11 +148,18 @@ def _in_words(error: BaseException, arguments: Sequence[str]) -> tuple[str, int]
     return f"unexpected {type(error).__name__}: {error} {where}", failures.BUG
 
 
-def _follows_interrupt(error: BaseException | None) -> bool:
-    """Return whether an error is or follows from Ctrl-C, such as one of a module half imported."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__context__
-    return error is not None
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and those from which it follows."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _lacks_memory(error: BaseException) -> bool:
+    """Return whether an error is of memory, also in the words of loaders and threads."""
+    is_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    words = "start new thread|launch worker thread|failed to map segment|annot allocate memory"
+    return is_memory or re.search(words, str(error)) is not None
 
 
 def _tell(message: str) -> None:

@@ -38,13 +38,13 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
             )
         model = bare(saved.model)
         fitted = Fitted(data, model, {}, names=saved.names | results.names, file=path)
-        found = labelled(fitted, files, results, done)
+        found = labelled(fitted, results, done)
         fitted = replace(fitted, seconds={"predicting": time.perf_counter() - started})
         if results.report is not None:
             with failures.refusing():
                 gap = gap_in_a_moment(model, data.points, data.weights)
-            write_report(replace(fitted, optimality=gap), found, files, results, done)
-        _tell(fitted, found, files, results, screen)
+            write_report(replace(fitted, optimality=gap), found, results, done)
+        _tell(fitted, found, results, screen)
         columns = table_of(found.columns, data.source.is_used).to_pydict() if shows_rows else {}
         labels = {{"cluster": "labels"}.get(name, name): one for name, one in columns.items()}
         sums = ("n_rows", "score", "sizes", "weights")
@@ -61,11 +61,9 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
         )
 
 
-def _tell(
-    fitted: Fitted, found: Labelled, files: DataFiles, results: Results, screen: Screen
-) -> None:
+def _tell(fitted: Fitted, found: Labelled, results: Results, screen: Screen) -> None:
     """Print the clusters as a table."""
-    tally, kind = found.tally, type(fitted.model)
+    tally, kind, files = found.tally, type(fitted.model), fitted.data.files
     is_inertia = getattr(kind, "score", None) is CenterEstimator.score
     score = f"inertia {0 - tally.score:.6g}" if is_inertia else f"score {tally.score:.6g}"
     n_rows, elapsed = counted(tally.n_rows, "row"), seconds(fitted.seconds["predicting"] or 0.0)

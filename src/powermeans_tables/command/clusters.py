@@ -16,10 +16,10 @@ from powermeans.methods.base import CenterEstimator
 from powermeans.optimality.gap import OptimalityGap
 from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
-from powermeans.types import FloatArray, Labels, Points
+from powermeans.types import FloatArray, Labels, Matrix
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data, naming_entries
-from powermeans_tables.command.options import DataFiles, Results
+from powermeans_tables.command.options import Results
 from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
 from powermeans_tables.preparing.prepare import Note
@@ -53,26 +53,19 @@ class Labelled:
 
 
 def labelled(
-    fitted: Fitted,
-    files: DataFiles,
-    results: Results,
-    done: list[str],
-    labels: Labels | None = None,
+    fitted: Fitted, results: Results, done: list[str], labels: Labels | None = None
 ) -> Labelled:
-    """Count the rows of each cluster, and write them if that was asked for.
-
-    `labels` are those of a fit; other rows are predicted.
-    """
+    """Count the rows of each cluster, and write them if asked for; predict those without labels."""
     model, data, output, names = fitted.model, fitted.data, results.output, fitted.names
     tally = _tally(model, data)
     with failures.refusing():
         check_names(names, len(tally.sizes))
     if data.is_in_parts:
         if "name" in results.added:  # all rows make the names
-            collections.deque(_in_parts(fitted, tally, files, results, names), maxlen=0)
+            collections.deque(_in_parts(fitted, tally, results, names), maxlen=0)
             names = dict(enumerate(_profile(tally, data, names).names))
             tally = _tally(model, data)
-        pieces = _in_parts(fitted, tally, files, results, names)
+        pieces = _in_parts(fitted, tally, results, names)
         with failures.refusing():
             if output is not None:
                 write_rows(output, data, pieces, labels_only=results.labels_only)
@@ -107,7 +100,7 @@ def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:
 
 
 def about_rows(
-    model: Any, points: Points, labels: Labels, added: Sequence[str], names: Sequence[str] = ()
+    model: Any, points: Matrix, labels: Labels, added: Sequence[str], names: Sequence[str] = ()
 ) -> RowColumns:
     """Return the columns to add to the rows, such as their cluster and how sure it is."""
     found: RowColumns = {"cluster": labels}
@@ -119,7 +112,7 @@ def about_rows(
 
 
 def _in_parts(
-    fitted: Fitted, tally: Tally, files: DataFiles, results: Results, names: Mapping[int, str]
+    fitted: Fitted, tally: Tally, results: Results, names: Mapping[int, str]
 ) -> Iterator[RowColumns]:
     """Yield what is added to the rows of each part, and count them."""
     model, data = fitted.model, fitted.data
@@ -129,7 +122,7 @@ def _in_parts(
     all_names = [names.get(label, str(label)) for label in range(len(tally.sizes))]
     is_quiet, n_rows = results.quiet, data.points.n_rows
     with (
-        failures.reading(files.name),
+        failures.reading(data.files.name),
         waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say,
     ):
         for points, weights in parts:
@@ -144,7 +137,7 @@ def _in_parts(
 
 
 def labels_and_score(
-    model: Any, points: Points, weights: FloatArray | None
+    model: Any, points: Matrix, weights: FloatArray | None
 ) -> tuple[Labels, float]:
     """Predict labels and score points, in one pass where the model inherits both methods."""
     kind, base = type(model), CenterEstimator
@@ -194,7 +187,7 @@ def _apart(cluster: ClusterSummary, profile: Profile) -> str:
 
 
 def clusters_for_machines(
-    profile: Profile, centers: Points, spreads: Iterable[float]
+    profile: Profile, centers: Matrix, spreads: Iterable[float]
 ) -> list[dict[str, Any]]:
     """Return the clusters for JSON, with these centers and spreads."""
     names = profile.columns.names

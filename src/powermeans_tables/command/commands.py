@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from importlib.metadata import version
@@ -11,7 +13,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from powermeans_tables.command.failures import Failure
+from powermeans_tables.command.failures import DATA, Failure
 from powermeans_tables.command.options import DataFiles, Results, Rules, Wanted
 
 app = typer.Typer(
@@ -72,6 +74,7 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(function)
     def run(**given: Any) -> None:
+        _check_addresses()
         for name, kind in groups.items():
             given[name] = kind(**{one.name: given.pop(one.name) for one in _options_of(kind)})
         function(**given)
@@ -86,6 +89,22 @@ def _command(function: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
     registered: Callable[..., None] = app.command()(run)
     return registered
+
+
+def _check_addresses() -> None:
+    """Refuse a limit under which libraries of linear algebra hang or abort while they load."""
+    if sys.platform == "win32" or "scipy.linalg" in sys.modules:
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    least = 10**9 + 2**26 * (os.cpu_count() or 1)  # each of their threads has its stack
+    if resource.RLIM_INFINITY != limit < least:
+        raise Failure(
+            f"{limit:,} bytes of addresses, which ulimit -v allows, are not enough memory: "
+            f"allow {least:,}",
+            DATA,
+        )
 
 
 def _options_of(kind: Any) -> Iterator[inspect.Parameter]:

@@ -17,6 +17,7 @@ from powermeans.errors import EntryError, ModelFileError, TableError, counted, n
 from powermeans.explaining.features import last_of, preparation_of
 from powermeans.methods.streams.base import is_waiting
 from powermeans.scale.checkpoint import is_checkpoint
+from powermeans.scale.files import missing_path
 from powermeans.scale.named_columns import numbers_of, places_of
 from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts
 from powermeans.system.attributes import forget
@@ -28,8 +29,8 @@ from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
 from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
-from powermeans_tables.reading.formats import PACKED, File, format_of
-from powermeans_tables.reading.table import Table
+from powermeans_tables.reading.formats import PACKED, format_of
+from powermeans_tables.reading.table import File, Table
 
 Missing = Literal["error", "drop", "observed"]
 _FAR = 5.0  # standard deviations, in which most rows of a column in another unit lie
@@ -41,6 +42,7 @@ _REMEMBERED = ("delimiter", "header", "encoding", "array", "missing")
 class Data:
     """Points in memory, or rows that are read part by part, and what is known of them."""
 
+    files: DataFiles
     points: Any  # an array or PartedData
     prepare: Prepare
     table: Table  # with all columns
@@ -63,7 +65,7 @@ class Data:
 
 def opened(files: DataFiles) -> Table:
     """Open the files; most of their rows are read later."""
-    with failures.refusing(name=files.name):
+    with failures.refusing(name=files.name), failures.reading(files.name):
         keeps_totals = files.keep_totals or files.skip_rows is not None
         if files.database is not None:
             return open_table(files.database, query=files.first, keep_totals=keeps_totals)
@@ -138,12 +140,9 @@ def _data(
     why_whole: str,
     **more: Any,
 ) -> Data:
-    """Return points in memory, or what reads them part by part.
-
-    `why_whole` says why rows must be whole; it is empty where distances use what is present.
-    """
+    """Return points in memory, or in parts; `why_whole` says why rows must be whole, if so."""
     points, source = rows.raw, PreparedRows(files.name, prepare, rows, None)
-    notes = [*_notes_on(files, table), *_on_lacking(files, prepare, rows, why_whole), *notes]
+    notes = [*_notes_on(table, rows), *_on_lacking(files, prepare, rows, why_whole), *notes]
     more["missing"] = "drop" if rows.lacking_row is not None else "error"
     if rows.has_missing or files.missing == "observed":
         more["missing"] = "observed"
@@ -157,7 +156,7 @@ def _data(
         if not files.in_parts:
             size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
             notes = [Note(f"read part by part, since its points would take {size}"), *notes]
-    return Data(points, prepare, table, source, notes=notes, **more)
+    return Data(files, points, prepare, table, source, notes=notes, **more)
 
 
 def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
@@ -166,28 +165,28 @@ def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
     if files.weights is not None:
         (place,) = numbers_of([files.weights], table.names, files.name)
         weights = table.names[place]
-    skipped = files.skipped
-    for row in skipped:
-        if not 1 <= row <= table.n_rows:
+    for rows in files.skipped:
+        if rows[-1] > table.n_rows:
             raise TableError(
                 f"is not among the {table.n_rows} rows of {files.name}",
                 "pass numbers from 1, which do not count the header",
                 argument="skip_rows",
-                value=row,
+                value=max(rows[0], table.n_rows + 1),
             )
     uses_present = not why_whole if files.is_missing_open else files.missing == "observed"
     lacking = "keep" if files.missing == "error" else "all" if uses_present else "any"
     ways_out = ("drop",) if why_whole else ("drop", "observed")
-    return Use(weights, [row - 1 for row in skipped], lacking, ways_out)  # type: ignore[arg-type]
+    skipped = [slice(rows[0] - 1, rows[-1]) for rows in files.skipped]
+    return Use(weights, skipped, lacking, ways_out)  # type: ignore[arg-type]
 
 
-def _notes_on(files: DataFiles, table: Table) -> Iterator[Note]:
+def _notes_on(table: Table, rows: RawRows) -> Iterator[Note]:
     """Yield notes on how the files were read, and on rows that are left out beforehand."""
     for text in table.doubts:
         yield Note(text, is_doubt=True)
     if table.how_read:
         yield Note(f"read: {'; '.join(table.how_read)}")
-    if n_skipped := len(set(files.skipped)):
+    if n_skipped := table.n_rows - rows.n_given - len(table.totals):
         yield Note(f"{counted(n_skipped, 'row')} left out by --skip-rows")
     if table.totals:
         yield Note(f"{table.said_of_totals} (--keep-totals uses all rows)")
@@ -320,10 +319,10 @@ class Saved:
         return {} if names is None else dict(enumerate(names.split("\n")))
 
 
-def to_remember(files: DataFiles, data: Data, names: Sequence[str]) -> dict[str, Any]:
+def to_remember(data: Data, names: Sequence[str]) -> dict[str, Any]:
     """Return how to read other files of this form, and the names of the clusters."""
-    how = {name: getattr(files, name) for name in _REMEMBERED}
-    if files.is_missing_open:
+    how = {name: getattr(data.files, name) for name in _REMEMBERED}
+    if data.files.is_missing_open:
         how["missing"] = None if data.missing == "error" else data.missing
     how["names"] = "\n".join(" ".join(name.split()) for name in names)
     return {name: value for name, value in how.items() if value is not None}
@@ -333,15 +332,10 @@ def load_model(path: str) -> Saved:
     """Load a model that can predict."""
     from powermeans.saving import load, reading_of
 
-    try:
-        with failures.refusing(ModelFileError):
-            model, reading = load(path), reading_of(path)
-    except OSError as error:
-        others = os.listdir(os.path.dirname(path) or ".") if not os.path.isdir(path) else []
-        hint = nearest(os.path.basename(path), others)
-        raise failures.Failure(
-            f"{path} cannot be read: {error.strerror}{hint}", failures.DATA
-        ) from error
+    if not os.path.exists(path):
+        raise failures.Failure(missing_path(Path(path)), failures.DATA)
+    with failures.refusing(ModelFileError), failures.reading(path):
+        model, reading = load(path), reading_of(path)
     if not hasattr(model, "predict"):
         raise failures.Failure(
             f"{path} is a {type(model).__name__}, which has labels only for the rows of its fit",

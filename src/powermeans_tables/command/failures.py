@@ -8,6 +8,8 @@ import io
 import os
 import shlex
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 from powermeans.errors import (
     Argument,
@@ -65,6 +67,7 @@ def in_options(message: Exception) -> str:
         return one_line(str(message))
     value = message.value
     said = _typed_names(value) if isinstance(value, list) else repr(value)
+    said = f"{value[0]}-{value[-1]}" if isinstance(value, range) else said
     subject = f"{_option(message.argument)} {said} " if message.argument else ""
     if isinstance(value, bool):
         subject = f"--{'no-' * (not value)}{message.argument} "
@@ -101,27 +104,22 @@ def _typed_names(names: list[str]) -> str:
 
 
 @contextlib.contextmanager
-def writing(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Name the file that the system cannot write."""
+def reading(name: str = "", *, writes: Any = None) -> Iterator[None]:
+    """Name the data that the system cannot read, or the file `writes` that it cannot write."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise Failure(f"{os.fspath(path)} cannot be written: {reason}", OUTPUT) from error
-
-
-@contextlib.contextmanager
-def reading(name: str, *, writes: str | None = None) -> Iterator[None]:
-    """Name the data that the system cannot read, or the file `writes` that it cannot write."""
-    try:
-        yield
-    except OSError as error:
-        is_written = writes is not None and error.filename == writes
+        is_written = writes is not None and (not name or error.filename == writes)
         done, code = ("written", OUTPUT) if is_written else ("read", DATA)
-        reason = error.strerror or str(error)
-        raise Failure(f"{error.filename or name} cannot be {done}: {reason}", code) from error
+        path = os.fspath(writes) if is_written else error.filename or name
+        raise Failure(f"{path} cannot be {done}: {error.strerror or error}", code) from error
+
+
+def writing(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Name the file that the system cannot write."""
+    return reading(writes=path)
 
 
 def one_line(message: str) -> str:

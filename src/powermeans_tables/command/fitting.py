@@ -51,6 +51,12 @@ from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
 from powermeans_tables.report.profile import check_names
 
+# What JSON has of the choice of the number of clusters.
+_OF_CHOICE = (
+    *("recommended", "is_clear", "doubt", "decided_by", "agreement", "by_criterion", "table"),
+    "was_stopped",
+)
+
 
 def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
     """Read the data, fit, write the files asked for and print the clusters."""
@@ -67,14 +73,14 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
         wanted = replace(wanted, report=None)
     with interruptible() as done:
         labels = None if is_in_parts else model.labels_
-        found = labelled(fitted, files, wanted, done, labels)
+        found = labelled(fitted, wanted, done, labels)
         if is_in_parts:  # an interrupted fit knows it only of the centers one sweep earlier
             model.inertia_ = -found.tally.score
         fitted = _with_proof(fitted, wanted)
-        _write(fitted, found, files, wanted, done)
-        _tell(fitted, found, files, wanted, screen)
+        _write(fitted, found, wanted, done)
+        _tell(fitted, found, wanted, screen)
         if screen.as_json:
-            screen.tell_machines(_for_machines(fitted, found, files, wanted))
+            screen.tell_machines(_for_machines(fitted, found, wanted))
     _end(fitted, wanted, screen, lacks_report=is_open and is_in_parts)
 
 
@@ -238,9 +244,7 @@ def _with_proof(fitted: Fitted, wanted: Wanted) -> Fitted:
     return fitted
 
 
-def _write(
-    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted, done: list[str]
-) -> None:
+def _write(fitted: Fitted, found: Labelled, wanted: Wanted, done: list[str]) -> None:
     """Write the model and the report that are asked for."""
     if wanted.model is not None:
         from powermeans.saving import save
@@ -248,25 +252,23 @@ def _write(
         whole, prepare = copy.copy(fitted.model), fitted.data.prepare
         names = prepare.get_feature_names_out()
         remember(whole, {"preparation_": prepare, "feature_names_in_": names})
-        reading = to_remember(files, fitted.data, found.profile.names)
+        reading = to_remember(fitted.data, found.profile.names)
         with failures.writing(wanted.model):
             save(whole, wanted.model, reading=reading)
         done.append(wanted.model)
     if wanted.report is not None:
         file = wanted.model if fitted.was_interrupted else None
-        write_report(replace(fitted, file=file), found, files, wanted, done)
+        write_report(replace(fitted, file=file), found, wanted, done)
 
 
-def _tell(
-    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted, screen: Screen
-) -> None:
+def _tell(fitted: Fitted, found: Labelled, wanted: Wanted, screen: Screen) -> None:
     """Print the clusters as a table."""
     data, model, profile, is_verbose = fitted.data, fitted.model, found.profile, wanted.verbose
     n_columns = sum(1 + bool(column.other) for column in data.prepare.used)
     reading = fitted.seconds["reading"]
     screen.say(
         f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(found.tally.n_rows, 'row')} "
-        f"and {counted(n_columns, 'column')} of {files.name}, "
+        f"and {counted(n_columns, 'column')} of {data.files.name}, "
         f"read {'part by part ' * data.is_in_parts}in {seconds(reading or 0.0)}, "
         f"fitted in {seconds(fitted.seconds['fitting'] or 0.0)}"
     )
@@ -274,7 +276,7 @@ def _tell(
     if fitted.choice is not None and is_verbose:
         show_choice(screen, fitted.choice, data)
     screen.say()
-    show_clusters(screen, profile, has_weights=files.weights is not None)
+    show_clusters(screen, profile, has_weights=data.files.weights is not None)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {model.inertia_:.6g}{sweeps}")
@@ -284,11 +286,9 @@ def _tell(
         screen.say(line)
 
 
-def _for_machines(
-    fitted: Fitted, found: Labelled, files: DataFiles, wanted: Wanted
-) -> dict[str, Any]:
+def _for_machines(fitted: Fitted, found: Labelled, wanted: Wanted) -> dict[str, Any]:
     """Return the clusters, and all that is known of the fit, for JSON."""
-    data, model, tally = fitted.data, fitted.model, found.tally
+    data, model, tally, choice = fitted.data, fitted.model, found.tally, fitted.choice
     prepare, proved = data.prepare, {}
     if wanted.prove is not None:  # another run may not prove the same in a moment
         names = ("bound", "gap", "method")
@@ -301,16 +301,16 @@ def _for_machines(
         for one in prepare.columns_
     ]
     return {
-        "data": files.first,
+        "data": data.files.first,
         "n_rows": tally.n_rows,
         "columns": [one.name for one in prepare.used],
         "kinds": kinds,
         "doubts": [note.text for note in data.notes if note.is_doubt],
-        "weights": files.weights,
+        "weights": data.files.weights,
         "scale": prepare.scale_,
         "units": {"center": "data", "spread": "data", "inertia": unit},
         "settings": settings,
-        "choice": choice_for_machines(fitted.choice),
+        "choice": choice and {name: getattr(choice, name) for name in _OF_CHOICE},
         "inertia": model.inertia_,
         "n_sweeps": model.n_iter_,
         **proved,
@@ -353,10 +353,7 @@ class Chosen:
 
 
 def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
-    """Choose the number of clusters in at most half of the time.
-
-    `was_asked` tells whether the user wants missing values to count.
-    """
+    """Choose k in at most half of the time; `was_asked` is for missing values that are to count."""
     from powermeans.methods.functions.choose_k import choose_k
 
     settings, sizes, began = wanted.settings, wanted.sizes, time.monotonic()
@@ -440,9 +437,3 @@ def show_choice(screen: Screen, choice: Any, data: Data) -> None:
     screen.show(["k", "inertia", "fall", "said by"], rows, left=[3])
     if any(column.kind in WORDS for column in data.prepare.used):
         screen.say("inertia: with words blurred at random, since words alone look like clusters")
-
-
-def choice_for_machines(choice: Any) -> dict[str, Any] | None:
-    """Return what is known of the number of clusters, for JSON."""
-    names = "recommended is_clear doubt decided_by agreement by_criterion table was_stopped"
-    return None if choice is None else {name: getattr(choice, name) for name in names.split()}

@@ -11,7 +11,7 @@ from powermeans.errors import printable
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled
 from powermeans_tables.command.data import Data
-from powermeans_tables.command.options import DataFiles, Results
+from powermeans_tables.command.options import Results
 from powermeans_tables.command.screen import Screen, waiting_for
 from powermeans_tables.preparing.kinds import NUMBERS, Column
 from powermeans_tables.preparing.prepare import Note
@@ -22,11 +22,10 @@ _MOST_LINES = 8
 _MOST_COLUMNS = 12
 
 
-def write_report(
-    fitted: Fitted, found: Labelled, files: DataFiles, results: Results, done: list[str]
-) -> None:
+def write_report(fitted: Fitted, found: Labelled, results: Results, done: list[str]) -> None:
     """Write the page about a fit and its file: first what may make it worthless."""
     data, why_k, path = fitted.data, fitted.why_k, str(results.report)
+    files = data.files
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
     notes = [*data.notes, *(one for one in why_k if one.is_doubt)]
     with (
@@ -50,14 +49,15 @@ def write_report(
             profile=found.profile,
         )
         code = f"model = powermeans.load({fitted.file!r})\nlabels = model.predict({files.first!r})"
-        code = _code(fitted, files) if fitted.file is None else f"import powermeans\n\n{code}"
+        code = _code(fitted) if fitted.file is None else f"import powermeans\n\n{code}"
         title = f"Clusters of {printable(os.path.basename(files.name))}"
         write_page(subject, path, title, code, fitted.choice, fitted.optimality)
     done.append(path)
 
 
-def _code(fitted: Fitted, files: DataFiles) -> str:
+def _code(fitted: Fitted) -> str:
     """Return Python that fits the same rows again, unless some were left out by an option."""
+    files, model = fitted.data.files, fitted.model
     form = [f"{name}={value!r}" for name, value in files.form.items() if value is not None]
     paths = files.first if len(files.paths) < 2 else [*files.paths]
     source = f"open_table({', '.join([repr(paths), *form])})" if form else repr(paths)
@@ -67,7 +67,6 @@ def _code(fitted: Fitted, files: DataFiles) -> str:
     given = [f"{name}={value}" for name, value in told.items() if value is not None]
     data = f"open_data({', '.join([source, *given])})" if given else source
     left_out = "# Rows that --skip-rows or --missing left out count here.\n"
-    model = fitted.model
     names = [type(model).__name__, "Prepare", "open_data", "open_table"]
     used = [name for name in names if f"{name}(" in f"{model!r}{data}"]
     return (

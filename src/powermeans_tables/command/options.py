@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
@@ -11,6 +12,7 @@ from typing import Any, Literal, Self
 import typer
 
 from powermeans.errors import nearest
+from powermeans.system.threads import positive_number
 from powermeans_tables.command.failures import Failure
 
 Scale = Literal["auto", "standard", "minmax", "none"]
@@ -28,11 +30,7 @@ def flag(help: str, *names: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class DataFiles:
-    """Paths of data and how to read them.
-
-    Several files, or a folder, are read part by part, and so is one file with a limit of memory or
-    a checkpoint.
-    """
+    """Paths of data and how to read them."""
 
     paths: Sequence[str] = ()
     memory_limit: str | None = None
@@ -123,11 +121,11 @@ class DataFiles:
         return None if self.missing_values is None else split_names(self.missing_values)
 
     @property
-    def skipped(self) -> list[int]:
+    def skipped(self) -> list[range]:
         """The rows to leave out, from 1."""
         what = "--skip-rows must be numbers from 1 and ranges such as 5-9"
         texts = [] if self.skip_rows is None else self.skip_rows.split(",")
-        return [row for text in texts for row in numbers_in(text, what)]
+        return [numbers_in(text, what) for text in texts]
 
     @property
     def kinds(self) -> dict[str, str]:
@@ -170,10 +168,10 @@ def split_names(names: str) -> list[str]:
 def numbers_in(text: str, what: str) -> range:
     """Return the numbers of a text such as 7 or 5-9; an error begins with what it must be."""
     first, is_range, last = text.strip().partition("-")
-    ends = first, last if is_range else first
-    if not all(map(str.isdecimal, ends)) or not 1 <= int(ends[0]) <= int(ends[1]):
+    start, end = positive_number(first), positive_number(last if is_range else first)
+    if start is None or end is None or not start <= end < sys.maxsize:
         raise Failure(f"{what}, not {text!r}")
-    return range(int(ends[0]), int(ends[1]) + 1)
+    return range(start, end + 1)
 
 
 def known(asked: Sequence[str], names: Sequence[str], option: str) -> list[str]:
@@ -221,10 +219,7 @@ class Results:
         _ = self.names, self.added  # refuses what is no name
 
     def settled(self, *, shows_rows: bool = False) -> Self:
-        """Return the same for an output that has room for columns of the file, or not.
-
-        `shows_rows` says that JSON has what is asked for of rows.
-        """
+        """Return the same for an output that has room for columns, or for JSON of the rows."""
         if (self.add is not None or self.labels_only) and not (self.output or shows_rows):
             option = "--labels-only" if self.add is None else "--add"
             raise Failure(f"{option} is for the rows: name a file for them with --output")
@@ -249,7 +244,8 @@ class Results:
         names = {}
         for text in self.name or []:
             label, has_name, name = text.partition("=")
-            if not (has_name and label.strip().isdecimal() and name.strip()):
+            number = positive_number(f"1{label.strip()}")  # with a digit before, since 0 is one too
+            if not (has_name and number and label.strip() and name.strip()):
                 raise Failure(
                     f'--name must be a cluster and its name, such as 1="Loyal", not {text!r}'
                 )
@@ -304,7 +300,7 @@ class Wanted(Results):
     checkpoint: str | None = option(
         "File for the state of the fit, which goes on from there if killed."
     )
-    seed: int = option("The same seed gives the same result.", min=0, default=0)
+    seed: int = option("The same seed gives the same result.", min=0, max=2**32 - 1, default=0)
     threads: int | None = option("Number of threads.", min=1)
 
     def __post_init__(self) -> None:
@@ -377,9 +373,10 @@ class Rules:
     @property
     def n_leaves(self) -> Any:
         """The number of rules, or "auto"."""
-        if self.rules != "auto" and not (self.rules.isdecimal() and int(self.rules)):
+        number = positive_number(self.rules)
+        if self.rules != "auto" and number is None:
             raise Failure(f"--rules must be a number from 1 on, or auto, not {self.rules!r}")
-        return self.rules if self.rules == "auto" else int(self.rules)
+        return number or self.rules
 
 
 def _size(size: float | None) -> float | None:

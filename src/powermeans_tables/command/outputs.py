@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from powermeans.scale.parted_data import is_read_with
-from powermeans.system.arrow import pyarrow_part
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
+from powermeans_tables.cells.arrow import csv, pa, parquet, pc
 from powermeans_tables.cells.column import values_of
 from powermeans_tables.command import failures
 from powermeans_tables.command.data import Data
@@ -91,10 +91,7 @@ def _check_place(path: str) -> None:
 def write_rows(
     path: str, data: Data, pieces: Iterable[RowColumns], *, labels_only: bool = False
 ) -> None:
-    """Write all columns of the files and these after the last, in the format that `path` names.
-
-    Texts are written as they were. The pieces are of rows that are used, in order.
-    """
+    """Write all columns of the files as they were, then these, which are of rows that are used."""
     table, added = data.table, map(table_of, pieces)
     if labels_only:
         labels = added if data.source.is_used is None else _of_all_rows(added, data)
@@ -114,17 +111,13 @@ def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
         n_used, start = int(mine.sum()), start + batch.num_rows
         while sum(each.num_rows for each in left) < n_used:
             left.append(next(added))
-        whole, places = pyarrow_part().concat_tables(left), np.cumsum(mine) - 1
+        whole, places = pa.concat_tables(left), np.cumsum(mine) - 1
         left = [whole.slice(n_used)]
-        yield whole.slice(0, n_used).take(pyarrow_part().array(places, mask=~mine))
+        yield whole.slice(0, n_used).take(pa.array(places, mask=~mine))
 
 
 def _beside(batch: Any, added: Any, types: Mapping[str, Any]) -> Any:
-    """Return a table of rows and of what is added to them, under names that are free.
-
-    Columns of texts are numbers where `types` has a type of these.
-    """
-    pa, pc = pyarrow_part(), pyarrow_part("compute")
+    """Return rows beside what is added, under free names; texts become numbers as `types` says."""
     every, columns = list(batch.schema.names), list(batch.columns)
     for place, (name, texts) in enumerate(zip(every, columns, strict=True)):
         if name in types and texts.type == pa.string():
@@ -137,7 +130,6 @@ def _beside(batch: Any, added: Any, types: Mapping[str, Any]) -> Any:
 
 def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> Any:
     """Return columns of all rows of the file, without values in those that were left out."""
-    pa = pyarrow_part()
     table = pa.table([*map(_arrow_of, columns.values())], names=list(columns))
     if is_used is None:
         return table
@@ -146,9 +138,9 @@ def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> A
 
 def _arrow_of(values: NDArray[Any]) -> Any:
     if values.dtype.kind == "O":
-        return pyarrow_part().array(values, pyarrow_part().string())
+        return pa.array(values, pa.string())
     is_present = values == values if values.dtype.kind == "f" else values >= 0
-    return pyarrow_part().array(values, mask=~is_present)
+    return pa.array(values, mask=~is_present)
 
 
 def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> None:
@@ -163,7 +155,7 @@ def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> N
         elif suffix == ".npy":
             write_npy(file, (_labels_in(table) for table in tables))
         elif suffix == ".xlsx":
-            whole = pyarrow_part().concat_tables(tables)
+            whole = pa.concat_tables(tables)
             sheets.write(file, whole.column_names, [*map(values_of, whole.columns)], path)
         elif suffix == ".jsonl":
             file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
@@ -173,14 +165,14 @@ def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> N
 
 def _labels_in(table: Any) -> NDArray[Any]:
     """Return the clusters alone, which an array of NumPy has room for."""
-    return np.asarray(pyarrow_part("compute").fill_null(table["cluster"], -1).to_numpy())
+    return np.asarray(pc.fill_null(table["cluster"], -1).to_numpy())
 
 
 def _write_typed(suffix: str, file: IO[bytes], tables: Iterator[Any]) -> None:
-    first, pa = next(tables), pyarrow_part()
+    first = next(tables)
     writer: Any
     if suffix == ".parquet":
-        writer = pyarrow_part("parquet").ParquetWriter(file, first.schema)
+        writer = parquet.ParquetWriter(file, first.schema)
     else:
         compressed = pa.ipc.IpcWriteOptions(compression="lz4")
         writer = pa.ipc.new_file(file, first.schema, options=compressed)
@@ -191,7 +183,6 @@ def _write_typed(suffix: str, file: IO[bytes], tables: Iterator[Any]) -> None:
 
 def _types_of(table: Table) -> dict[str, Any]:
     """Return the types of numbers for columns of texts that are all plain ones."""
-    pa, pc = pyarrow_part(), pyarrow_part("compute")
     found, others = dict[str, Any](), set[str]()
     for batch in table.batches():
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
@@ -220,7 +211,7 @@ def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str
     encode = codecs.getincrementalencoder(encoding)(errors="surrogateescape").encode
     for number, table in enumerate(tables):
         if number == 0:
-            names = [pyarrow_part().array([name]) for name in table.column_names]
+            names = [pa.array([name]) for name in table.column_names]
             file.write(encode(_lines(names, mark)))
         for batch in table.to_batches(max_chunksize=_AT_ONCE):
             file.write(encode(_lines(batch.columns, mark)))
@@ -229,13 +220,10 @@ def _write_text(file: IO[bytes], tables: Iterable[Any], mark: str, encoding: str
 
 def _lines(columns: Sequence[Any], mark: str) -> str:
     """Return rows as text; cells that have marks, quotes or ends of lines are in quotes."""
-    pa, pc, csv = pyarrow_part(), pyarrow_part("compute"), pyarrow_part("csv")
     cells, every, bare = list[Any](), [*map(_texts_of, columns)], io.BytesIO()
-    form = {"include_header": False, "delimiter": mark, "quoting_style": "none"}
+    form = csv.WriteOptions(include_header=False, delimiter=mark, quoting_style="none")
     with contextlib.suppress(pa.ArrowInvalid):  # where no cell needs quotes, in a third of the time
-        csv.write_csv(
-            pa.table(every, [*map(str, range(len(every)))]), bare, csv.WriteOptions(**form)
-        )
+        csv.write_csv(pa.table(every, [*map(str, range(len(every)))]), bare, form)
         return bare.getvalue().decode()
     for texts in every:
         quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
@@ -248,7 +236,6 @@ def _lines(columns: Sequence[Any], mark: str) -> str:
 
 
 def _texts_of(column: Any) -> Any:
-    pa = pyarrow_part()
     try:
         return column.cast(pa.string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as lists

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,10 +16,11 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 from rich.text import Text
 
-from powermeans.engine.callbacks import FitProgress, Lines
 from powermeans.engine.fit import Listener
 from powermeans.engine.history import SweepState
 from powermeans.errors import printable
+from powermeans.methods.progress import FitProgress, Lines
+from powermeans_tables.command.streams import size_for
 
 # Rich breaks lines at no-break spaces too; no printable text has this character.
 _NO_BREAK = "\ue000"
@@ -32,8 +32,7 @@ class Screen:
     def __init__(self, *, as_json: bool = False, to_stderr: bool = False) -> None:
         self.as_json = as_json
         stream = sys.stderr if to_stderr else sys.stdout
-        width = None if stream.isatty() else int(os.environ.get("COLUMNS", 100))
-        self._console = Console(file=stream, width=width, highlight=False, soft_wrap=False)
+        self._console = Console(file=stream, highlight=False, **size_for(stream))
 
     def say(self, line: str = "", *, is_whole: bool = False) -> None:
         """Print a line for people; terminals wrap it between words unless it must stay whole."""
@@ -76,7 +75,8 @@ class Bar(FitProgress):
         name = TextColumn("{task.description}", markup=False)
         figures = TextColumn("{task.fields[figures]}", markup=False)
         columns = (name, BarColumn(16), TimeElapsedColumn(), figures)
-        self._shown = Progress(*columns, console=Console(stderr=True), transient=True)
+        console = Console(stderr=True, **size_for(sys.stderr))
+        self._shown = Progress(*columns, console=console, transient=True)
         self._task = self._shown.add_task("", total=None, figures="")
         self._shown.start()
 

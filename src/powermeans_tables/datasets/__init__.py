@@ -7,10 +7,4 @@ from __future__ import annotations
 
 from powermeans_tables.datasets.real import DataSet, about, fetch, load_data_set, names
 
-__all__ = [
-    "DataSet",
-    "about",
-    "fetch",
-    "load_data_set",
-    "names",
-]
+__all__ = ["DataSet", "about", "fetch", "load_data_set", "names"]

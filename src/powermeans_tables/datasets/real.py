@@ -26,7 +26,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from powermeans.errors import MissingDataError, WrongDataError, nearest
 from powermeans.system.atomic_write import atomic_write
-from powermeans.types import FloatArray, Labels, Points
+from powermeans.types import FloatArray, Labels, Matrix
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -89,7 +89,7 @@ class DataSet:
     ((150, 4), 2)
     """
 
-    points: Points
+    points: Matrix
     labels: Labels | None = None
     centers: FloatArray | None = None
 
@@ -176,11 +176,7 @@ def names() -> list[str]:
     return sorted(CATALOGUE)
 
 
-def fetch(
-    name: str,
-    *,
-    folder: str | os.PathLike[str] | None = None,
-) -> Path:
+def fetch(name: str, *, folder: str | os.PathLike[str] | None = None) -> Path:
     """Download a real data set, and check its values.
 
     The set is then found by `load_data_set` and the other loaders, if `folder` is not given. Not
@@ -287,11 +283,8 @@ def arrays_of_scikit_learn(entry: Entry) -> Arrays:
     from sklearn import datasets
 
     found: Any = getattr(datasets, f"load_{entry.name}")()
-    arrays: Arrays = {
-        "X": np.asarray(found.data, np.float64),
-        "y": np.asarray(found.target, np.int32),
-    }
-    return checked(entry, arrays, "scikit-learn")
+    X, y = np.asarray(found.data, np.float64), np.asarray(found.target, np.int32)
+    return checked(entry, {"X": X, "y": y}, "scikit-learn")
 
 
 def read_arrays(entry: Entry, file: Path) -> Arrays:

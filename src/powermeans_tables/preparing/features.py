@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from powermeans.types import FloatArray
 from powermeans_tables.cells.column import Cells
 from powermeans_tables.preparing.kinds import WORDS, Column
 
-_EARTH_KM = 6371.0
+EARTH_KM = 6371.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,14 @@ def names_of(column: Column) -> list[str]:
     return [column.name]
 
 
+def parts_of(columns: Iterable[Column]) -> Iterator[tuple[Column, slice]]:
+    """Yield each column with the place of its features."""
+    end = 0
+    for column in columns:
+        start, end = end, end + len(names_of(column))
+        yield column, slice(start, end)
+
+
 def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArray:
     """Return the features of a column, (n_rows, n_features), NaN where a value is missing."""
     match column.kind:
@@ -101,7 +109,9 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
         case "log":
             return np.log1p(cells.numbers)[:, None]
         case "place" if other is not None:
-            return _on_globe(cells.numbers, other.numbers)
+            up, around = np.radians(cells.numbers), np.radians(other.numbers)
+            axes = np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)
+            return EARTH_KM * np.column_stack(axes)
     return cells.numbers[:, None]
 
 
@@ -116,8 +126,9 @@ def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
             apart = np.abs(features - np.array(column.levels))
             return [(column.name, [column.words[j] for j in np.argmin(apart, axis=1)])]
         case "place":
-            latitudes, longitudes = _from_globe(features)
-            return [(column.name, latitudes), (column.other, longitudes)]
+            x, y, z = features.T
+            latitudes = np.degrees(np.arctan2(z, np.hypot(x, y)))
+            return [(column.name, latitudes), (column.other, np.degrees(np.arctan2(y, x)))]
     return [(column.name, features[:, 0])]
 
 
@@ -145,14 +156,3 @@ def noise_of(column: Column, points: FloatArray, random: np.random.RandomState) 
         half = float(np.mean(steps)) / 2
         return np.asarray(random.uniform(-half, half, points.shape) / scale)
     return np.zeros_like(points)
-
-
-def _on_globe(latitudes: FloatArray, longitudes: FloatArray) -> FloatArray:
-    up, around = np.radians(latitudes), np.radians(longitudes)
-    flat = np.cos(up)
-    return _EARTH_KM * np.column_stack([flat * np.cos(around), flat * np.sin(around), np.sin(up)])
-
-
-def _from_globe(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    x, y, z = points.T
-    return np.degrees(np.arctan2(z, np.hypot(x, y))), np.degrees(np.arctan2(y, x))

@@ -16,30 +16,24 @@ from powermeans_tables.cells.missing_codes import is_code
 from powermeans_tables.cells.number_forms import currencies_in
 from powermeans_tables.cells.ordered_words import levels_of
 
+NUMBERS = ("number", "amount", "count", "share")
 # What is done with each kind of column; those without are left out.
 KINDS = {
-    "number": "standardized",
-    "amount": "standardized",
-    "count": "standardized",
-    "share": "standardized",
+    **dict.fromkeys(NUMBERS, "standardized"),
     "log": "logarithm, standardized",
     "yes/no": "as 1 and 0",
     "category": "a column of 1 and 0 for each value",
     "ordered": "as 1, 2, 3, ...",
     "date": "as days since 1970",
     "place": "as points on the globe, in kilometers",
-    "identifier": "",
-    "text": "",
-    "constant": "",
-    "empty": "",
-    "ignore": "",
+    **dict.fromkeys(("identifier", "text", "constant", "empty", "ignore"), ""),
 }
 USED = tuple(kind for kind, done in KINDS.items() if done)
 UNUSED = ("ignore", "identifier")  # of the kinds that a user may name
-NUMBERS = ("number", "amount", "count", "share")
 WORDS = ("yes/no", "category", "ordered")
 
 MOST_CATEGORIES = 20
+Orders = Sequence[Sequence[str]]  # the words of each scale, from the lowest on
 _LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine"}
 _LONGITUDE = {"longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine"}
 _NAMES_OF_TEXTS = {
@@ -113,11 +107,7 @@ class Column:
 
 
 def column_of(
-    cells: Cells,
-    told: str | None = None,
-    orders: Sequence[Sequence[str]] = (),
-    *,
-    is_first: bool = False,
+    cells: Cells, told: str | None = None, orders: Orders = (), *, is_first: bool = False
 ) -> Column:
     """Return what a column contains; `told` is its kind if the user names it."""
     name = cells.name
@@ -138,7 +128,7 @@ def column_of(
     return _column_of_words(cells, orders)
 
 
-def _as_told(cells: Cells, told: str, orders: Sequence[Sequence[str]]) -> Column:
+def _as_told(cells: Cells, told: str, orders: Orders) -> Column:
     why, name = "as specified", cells.name
     if told == "ordered":
         words = list(cells.counts)
@@ -180,7 +170,7 @@ def _ticked(cells: Cells) -> Column | None:
     return Column(cells.name, "yes/no", f"{words[0]} or blank", words)
 
 
-def _column_of_words(cells: Cells, orders: Sequence[Sequence[str]]) -> Column:
+def _column_of_words(cells: Cells, orders: Orders) -> Column:
     counts, name = cells.counts, cells.name
     n_there, n_words = sum(counts.values()), len(counts)
     if not n_words:

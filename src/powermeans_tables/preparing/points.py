@@ -15,15 +15,16 @@ from powermeans.errors import TableError
 from powermeans.mathematics.sums import ColumnMoments, added
 from powermeans.points.needs import Tell
 from powermeans.scale.spooled import Spool
-from powermeans.system.arrow import pyarrow_part
 from powermeans.system.free_memory import fits_into_memory
 from powermeans.types import FloatArray, IndexArray
+from powermeans_tables.cells.arrow import pa
 from powermeans_tables.cells.column import Cells, one_array
 from powermeans_tables.preparing import features
 from powermeans_tables.preparing.kinds import NUMBERS, WORDS, Column
 from powermeans_tables.reading.table import Table
 
 # Rows are added up by blocks of this length, so that no bit depends on how they come.
+Weighted = tuple[FloatArray, FloatArray | None]  # rows, and their weights
 _ROWS_AT_ONCE = 2**16
 _MOST_TOLD = 1_000  # different cells of a column that are no numbers
 
@@ -33,9 +34,17 @@ class Use:
     """Which rows of a table become points, and with which weights."""
 
     weights: str | None = None
-    skipped: Sequence[int] = ()  # rows, from 0
+    skipped: Sequence[slice] = ()  # rows, from 0
     lacking: Literal["keep", "any", "all"] = "keep"  # values, for want of which a row is left out
     ways_out: Sequence[str] = ("observed",)  # values of `missing` that may help where rows lack any
+
+    def rows_of(self, table: Table) -> NDArray[np.bool_]:
+        """Return which rows count, before those that lack values are left out."""
+        is_used = np.ones(table.n_rows, dtype=bool)
+        is_used[[*table.totals]] = False
+        for rows in self.skipped:
+            is_used[rows] = False
+        return is_used
 
 
 @dataclass
@@ -89,11 +98,6 @@ class Encoder:
                     cells[name] = more
         return None if cells == self.cells else Encoder(self.columns, cells)
 
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers it makes of a row."""
-        return sum(len(features.names_of(column)) for column in self.columns)
-
 
 @dataclass
 class RawRows:
@@ -114,7 +118,7 @@ class RawRows:
     n_without_value: int = 0  # rows that lack all
     weight_lacking: int | None = None  # the first row without a weight
 
-    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray | None]]:
+    def blocks(self) -> Iterator[Weighted]:
         """Yield the numbers and weights of some rows at a time."""
         if isinstance(self.raw, np.ndarray):
             yield from blocks_of(self.raw, self.weights)
@@ -153,9 +157,7 @@ class RawRows:
         return self.dtype.itemsize * len(self.n_lacking) * int(self.is_used.sum())
 
 
-def blocks_of(
-    raw: FloatArray, weights: FloatArray | None
-) -> Iterator[tuple[FloatArray, FloatArray | None]]:
+def blocks_of(raw: FloatArray, weights: FloatArray | None) -> Iterator[Weighted]:
     """Yield some rows of an array at a time, with their weights."""
     for part in gen_batches(len(raw), _ROWS_AT_ONCE):
         yield raw[part], None if weights is None else weights[part]
@@ -175,16 +177,16 @@ def read_rows(
     They are read into memory where they fit, unless `in_parts` says where to; by default in
     float32 if all columns are.
     """
-    n_features = encoder.n_numbers - (use.weights is not None)
+    n_numbers = sum(len(features.names_of(column)) for column in encoder.columns)
+    n_features = n_numbers - (use.weights is not None)
     dtype = np.dtype(dtype or _dtype_of(table, encoder.columns, n_features))
     if in_parts is None:
         in_parts = not fits_into_memory(dtype.itemsize * table.n_rows * n_features)
     for _ in range(3):
         kept: Spool | _Held = _Held(table.n_rows, n_features, dtype, use)
         if in_parts:
-            kept = Spool(encoder.n_numbers, np.float64 if use.weights is not None else dtype)
-        is_used = np.ones(table.n_rows, dtype=bool)
-        is_used[[*use.skipped, *table.totals]] = False
+            kept = Spool(n_numbers, np.float64 if use.weights is not None else dtype)
+        is_used = use.rows_of(table)
         n_lacking = np.zeros(n_features, dtype=np.intp)
         n_given = int(is_used.sum())
         rows = RawRows(table, encoder, use, is_used, kept, dtype, n_given, n_lacking)
@@ -200,7 +202,6 @@ def read_rows(
 
 def _dtype_of(table: Table, columns: Sequence[Column], n_features: int) -> Any:
     """Return float32 where all features are numbers of at most that width, else float64."""
-    pa = pyarrow_part()
     columns, heads = columns[:n_features], [head for _, head in table.heads()]
     kinds = {head.column(column.name).type for column in columns for head in heads}
     are_numbers = all(column.kind == "number" for column in columns)
@@ -229,7 +230,7 @@ def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
         given = np.flatnonzero(rows.is_used[start : start + batch.num_rows])
         numbers, start = start + given, start + batch.num_rows
         if len(given) < batch.num_rows:
-            batch = batch.take(pyarrow_part().array(given))
+            batch = batch.take(pa.array(given))
 
         def say(row: int, numbers: IndexArray = numbers) -> str:
             return table.row(numbers[row])
@@ -308,9 +309,7 @@ class Spread:
         return np.asarray(np.sqrt(np.nan_to_num(self.moments.squares) / counts))
 
 
-def spread_in(
-    blocks: Iterable[tuple[FloatArray, FloatArray | None]], columns: Sequence[Column]
-) -> Spread:
+def spread_in(blocks: Iterable[Weighted], columns: Sequence[Column]) -> Spread:
     """Return the spread of all rows, added up block by block."""
     is_number = [column.kind in NUMBERS for column in columns for _ in features.names_of(column)]
 

@@ -13,47 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.stats import skew
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
 from powermeans.explaining.features import Feature
+from powermeans.methods.documented import one_of
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.streams import are_paths
-from powermeans.system.arrow import pyarrow_part
 from powermeans.types import FloatArray, IndexArray
+from powermeans_tables.cells.arrow import pa
 from powermeans_tables.cells.column import Cells, Hints, is_same_unit, one_array
 from powermeans_tables.cells.missing_codes import is_code, missing_codes
 from powermeans_tables.cells.number_forms import Dates, Form, as_number, in_hours, is_number
-from powermeans_tables.preparing import features
-from powermeans_tables.preparing.kinds import (
-    CURRENCIES,
-    DATES,
-    LISTS,
-    MOST_CATEGORIES,
-    NOT_READ,
-    NUMBERS,
-    OF_A_FIT,
-    TWO_NUMBERS,
-    UNUSED,
-    USED,
-    WORDS,
-    Column,
-    added_by_a_fit,
-    column_of,
-    has_no_name,
-    with_places,
-)
-from powermeans_tables.preparing.points import (
-    ColumnRange,
-    Encoder,
-    RawRows,
-    Spread,
-    Use,
-    blocks_of,
-    read_rows,
-    spread_in,
-)
+from powermeans_tables.preparing import features, kinds, points
+from powermeans_tables.preparing.kinds import NUMBERS, OF_A_FIT, UNUSED, USED, WORDS, Column
+from powermeans_tables.preparing.points import ColumnRange, Encoder, RawRows, Spread, Use, Weighted
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
 
@@ -65,10 +39,10 @@ _YEAR = re.compile(r"(1[89]|2[01])\d\d")
 _UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
 # Why columns are left out though they may say something, and what to do.
 _LEFT_OUT = {
-    TWO_NUMBERS: ("a cell has two numbers, such as 120/80", ["write them in two columns"]),
-    NOT_READ: ("cells have text beside numbers", ["write numbers alone, or with one unit"]),
-    CURRENCIES: ("amounts are in several currencies", ["convert them to one"]),
-    LISTS: ("cells contain lists", []),
+    kinds.TWO_NUMBERS: ("a cell has two numbers, such as 120/80", ["write them in two columns"]),
+    kinds.NOT_READ: ("cells have text beside numbers", ["write numbers alone, or with one unit"]),
+    kinds.CURRENCIES: ("amounts are in several currencies", ["convert them to one"]),
+    kinds.LISTS: ("cells contain lists", []),
 }
 _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
@@ -164,11 +138,11 @@ class Prepare(TransformerMixin, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "as_": [Mapping, None],
         "order": ["array-like", None],
-        "scale": [StrOptions({"auto", "standard", "minmax", "none"})],
-        "codes": [StrOptions({"auto", "none"}), "array-like"],
-        "decimal": [StrOptions({".", ","}), None],
-        "thousands": [StrOptions({"", ".", ",", "'", " "}), None],
-        "dates": [StrOptions({"days", "day-first", "month-first"}), None],
+        "scale": [one_of({"auto", "standard", "minmax", "none"})],
+        "codes": [one_of({"auto", "none"}), "array-like"],
+        "decimal": [one_of({".", ","}), None],
+        "thousands": [one_of({"", ".", ",", "'", " "}), None],
+        "dates": [one_of({"days", "day-first", "month-first"}), None],
     }
     _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
         decimal_: any! _sklearn_output_config: any"""
@@ -240,9 +214,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Understand the columns of a table by some of its rows, and read all rows."""
         encoder = self.understand_columns(table, use)
         rows = self._rows(table, use, encoder, how)
-        kinds = {one.name: one.kind for one in (*self.columns_, *rows.encoder.columns)}
+        kind_of = {one.name: one.kind for one in (*self.columns_, *rows.encoder.columns)}
         texts = {name: each for name, each in rows.encoder.cells.items() if each.is_text}
-        self.notes_ += _doubts_on_forms({name: each.form for name, each in texts.items()}, kinds)
+        self.notes_ += _doubts_on_forms({name: each.form for name, each in texts.items()}, kind_of)
         self.notes_ += _notes_on_cells(rows.encoder, len(rows.is_used))
         return rows
 
@@ -256,17 +230,25 @@ class Prepare(TransformerMixin, BaseEstimator):
         names = [name for name in table.names if name != use.weights]
         told, codes = self._told(names), self._given_codes(names)
         survey = table.survey
-        is_row = ~np.isin(survey.rows, [*use.skipped, *table.totals])
+        is_row = use.rows_of(table)[survey.rows]
         frame = table.sample
-        frame = frame if is_row.all() else frame.filter(pyarrow_part().array(is_row))
+        frame = frame if is_row.all() else frame.filter(pa.array(is_row))
         n_first = int(np.count_nonzero(is_row[: survey.n_first]))
-        cells = self._all_cells(frame, codes, table, names, n_first)
+        self.decimal_: str = self.decimal or ""
+        cells = {
+            name: replace(self._cells(table, frame, name, codes.get(name, ())), n_first=n_first)
+            for name in names
+        }
+        self._settle_marks(cells, table)
         is_left_out = {name: told.get(name) in UNUSED for name in names}
         _refuse_other_forms(table, {name: cells[name] for name in names if not is_left_out[name]})
         found = self._understood(cells, told)
-        is_whole = len(survey.rows) == table.n_rows
-        found, cells, code_notes = self._with_codes(found, cells, codes, told, is_whole=is_whole)
-        found = with_places(found, lambda name: cells[name].numbers, told)
+        found, guessed = self._with_codes(found, cells, codes, told)
+        code_notes = [] if self.codes == "none" else [*_unfound(codes, cells)]
+        if guessed:
+            in_words = _codes_in_words(guessed, is_whole=len(survey.rows) == table.n_rows)
+            code_notes.append(Note(in_words, is_doubt=True))
+        found = kinds.with_places(found, lambda name: cells[name].numbers, told)
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self.n_features_in_ = len(found)
         self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
@@ -287,7 +269,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             own = plain._cells(table, table.sample, use.weights, ())
             cells = {**encoder.cells, use.weights: own}
             encoder = Encoder([*encoder.columns, *plain.used], cells)
-        return read_rows(table, encoder, use, **how)
+        return points.read_rows(table, encoder, use, **how)
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], why: str = "as specified") -> Self:
@@ -298,11 +280,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         found.feature_names_in_ = np.array(names, dtype=object)
         return found
 
-    def settle_by(
-        self, table: Table, blocks: Iterable[tuple[FloatArray, FloatArray | None]]
-    ) -> None:
+    def settle_by(self, table: Table, blocks: Iterable[Weighted]) -> None:
         """Scale the columns by rows of a table that come block by block."""
-        spread = spread_in(blocks, self.used)
+        spread = points.spread_in(blocks, self.used)
         is_of_array = table.first.is_array  # whose numbers are in the unit of a program
         scale = "none" if self.scale == "auto" and is_of_array else self.scale
         scaled = iter(_scaled(self.used, spread, scale))
@@ -427,7 +407,9 @@ class Prepare(TransformerMixin, BaseEstimator):
     def measure(self, X: ArrayLike, weights: FloatArray | None = None) -> Self:
         """Find what each column contributes to the distances of other points."""
         _, scales = self.scaling
-        spread = spread_in(blocks_of(np.asarray(X, dtype=np.float64), weights), self.used)
+        spread = points.spread_in(
+            points.blocks_of(np.asarray(X, dtype=np.float64), weights), self.used
+        )
         self.contributions_ = self._contributions(spread.deviations * scales)
         return self
 
@@ -480,7 +462,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             A column for each name that was used; ``pandas.DataFrame`` takes it.
         """
         found, values = dict[str, Any](), self.in_units(X)
-        for column, part in _parts(self.used):
+        for column, part in features.parts_of(self.used):
             found |= dict(features.decode(column, values[:, part]))
         return found
 
@@ -489,7 +471,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         random = check_random_state(random_state)
         has_words = any(column.kind in WORDS for column in self.used)
         found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
-        for column, part in _parts(self.used) if has_words else ():
+        for column, part in features.parts_of(self.used) if has_words else ():
             found[:, part] += features.noise_of(column, found[:, part], random)
         return found
 
@@ -503,7 +485,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Return the share of each column in the variance, and so in distances."""
         _, scales = self.scaling
         variances = np.square(deviations / scales)
-        found = {one.name: float(variances[part].sum()) for one, part in _parts(self.used)}
+        places = features.parts_of(self.used)
+        found = {one.name: float(variances[part].sum()) for one, part in places}
         total = sum(found.values()) or 1.0
         return {name: variance / total for name, variance in found.items()}
 
@@ -511,39 +494,26 @@ class Prepare(TransformerMixin, BaseEstimator):
         told = {str(name): kind for name, kind in (self.as_ or {}).items()}
         for name, kind in told.items():
             _check_name(name, names)
-            if kind not in (kinds := [*USED, *UNUSED]):
-                listed = f"{', '.join(kinds)}, of which the last two leave a column out"
-                hint = nearest(str(kind), kinds) or f": the kinds are {listed}"
+            if kind not in (known := [*USED, *UNUSED]):
+                listed = f"{', '.join(known)}, of which the last two leave a column out"
+                hint = nearest(str(kind), known) or f": the kinds are {listed}"
                 raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
         return told
 
-    def _all_cells(
-        self,
-        frame: Any,
-        codes: Mapping[str, Sequence[str]],
-        table: Table,
-        names: Sequence[str],
-        n_first: int,
-    ) -> dict[str, Cells]:
-        """Return all columns; marks in doubt are settled by the columns that show theirs."""
-        self.decimal_: str = self.decimal or ""
-        cells = {
-            name: replace(self._cells(table, frame, name, codes.get(name, ())), n_first=n_first)
-            for name in names
-        }
+    def _settle_marks(self, cells: dict[str, Cells], table: Table) -> None:
+        """Settle decimal marks in doubt by the columns that show theirs."""
         forms = {name: each.form for name, each in cells.items() if each.is_text}
         numbers = [form for form in forms.values() if form.kind == "number"]
         known = {form.marks.decimal for form in numbers if not form.is_assumed} - {""}
         doubtful = [name for name, form in forms.items() if form.is_assumed]
         if self.decimal_ or len(known) > 1:
-            return cells
+            return
         of_columns = [forms[name].likely for name in doubtful if forms[name].likely]
         of_file = table.first.likely_decimal
         self.decimal_ = [*known, *of_columns, of_file or "." * bool(doubtful)][0]
         for name in doubtful:
             hints = replace(cells[name].hints, decimal="".join(known), likely=self.decimal_)
             cells[name] = replace(cells[name], hints=hints)
-        return cells
 
     def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
         if isinstance(self.codes, str):
@@ -569,16 +539,16 @@ class Prepare(TransformerMixin, BaseEstimator):
         return Cells(name, one_array(frame[name]), hints, frozenset(codes))
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
-        found, first = [], None if all(map(has_no_name, cells)) else next(iter(cells))
+        found, first = [], None if all(map(kinds.has_no_name, cells)) else next(iter(cells))
         orders = _checked_orders(self.order, cells)
-        of_a_fit = added_by_a_fit(cells)
+        of_a_fit = kinds.added_by_a_fit(cells)
         for name, each in cells.items():
             is_date = self.dates is not None and each.type == "date"
             kind = told.get(name, "date" if is_date else None)
             if name in of_a_fit and name not in told:
                 found.append(Column(name, "ignore", OF_A_FIT))
             else:
-                found.append(column_of(each, kind, orders, is_first=name == first))
+                found.append(kinds.column_of(each, kind, orders, is_first=name == first))
         return found
 
     def _with_codes(
@@ -587,14 +557,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         cells: dict[str, Cells],
         given: Mapping[str, list[str]],
         told: Mapping[str, str],
-        *,
-        is_whole: bool,
-    ) -> tuple[list[Column], dict[str, Cells], list[Note]]:
+    ) -> tuple[list[Column], dict[str, dict[float, int]]]:
         """Take numbers that look like codes for missing values, and understand columns again."""
         found = [replace(one, codes=[*one.codes, *given.get(one.name, ())]) for one in columns]
         if self.codes == "none":
-            return found, cells, []
-        notes = list(_unfound(given, cells))
+            return found, {}
         numbers = {
             one.name: cells[one.name].numbers
             for one in columns
@@ -606,11 +573,9 @@ class Prepare(TransformerMixin, BaseEstimator):
             if column.name in codes:
                 texts = [f"{code:.15g}" for code in codes[column.name]]
                 cells[column.name] = replace(cells[column.name], missing=frozenset(texts))
-                again = column_of(cells[column.name], told.get(column.name))
+                again = kinds.column_of(cells[column.name], told.get(column.name))
                 found[j] = replace(again, codes=texts)
-        if codes:
-            notes.append(Note(_codes_in_words(codes, is_whole=is_whole), is_doubt=True))
-        return found, cells, notes
+        return found, codes
 
 
 def _refuse_other_forms(table: Table, cells_of: Mapping[str, Cells]) -> None:
@@ -660,12 +625,12 @@ def _notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Ite
             yield Note(f'"{name}" has {said}, {why}', is_doubt=True)
 
 
-def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Iterator[Note]:
+def _doubts_on_forms(forms: Mapping[str, Form], kind_of: Mapping[str, str]) -> Iterator[Note]:
     """Yield notes on numbers and dates whose text may mean something else."""
     assumed = [
         (f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}', form)
         for name, form in forms.items()
-        if kinds[name] in NUMBERS and form.is_assumed
+        if kind_of[name] in NUMBERS and form.is_assumed
     ]
     if assumed:
         _, form = assumed[0]
@@ -674,7 +639,7 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
         yield Note(some([said for said, _ in assumed]), True, (way_out, " if it is not"))
     times: dict[str, list[str]] = {}
     for name, each in forms.items():
-        if each.kind == "duration" and kinds[name] in NUMBERS:
+        if each.kind == "duration" and kind_of[name] in NUMBERS:
             times.setdefault(each.sample, []).append(f'"{name}"')
     if times:
         in_words = [
@@ -685,7 +650,7 @@ def _doubts_on_forms(forms: Mapping[str, Form], kinds: Mapping[str, str]) -> Ite
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()
-        if kinds[name] == "date" and not form.order
+        if kind_of[name] == "date" and not form.order
     ]
     if dates:
         said = f"taken for dates with the day first: {some(dates)}"
@@ -709,15 +674,15 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     """Yield notes on columns that are left out, though they may say something."""
     by_why: dict[str, list[str]] = {}
     for one in columns:
-        unit = f" ({one.unit})" * (one.why == CURRENCIES)
+        unit = f" ({one.unit})" * (one.why == kinds.CURRENCIES)
         by_why.setdefault(one.why, []).append(f'"{one.name}"{unit}')
     found = {why: some(names) for why, names in by_why.items()}
     for why, (what, to_do) in _LEFT_OUT.items():
         if why in found:
             yield Note(f"left out, since {what}: {found[why]}", bool(to_do), to_do)
-    if DATES in found:
+    if kinds.DATES in found:
         way_out = Argument("dates", "days"), " uses them"
-        yield Note(f"dates do not count: {found[DATES]}", way_out=way_out)
+        yield Note(f"dates do not count: {found[kinds.DATES]}", way_out=way_out)
     if OF_A_FIT in found:
         way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
@@ -752,7 +717,7 @@ def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
             there = [word for word in each.counts if are_words and not is_code(word)]
             lacking = [word for word in there if word.casefold() not in known]
             is_used |= len(lacking) < len(there)
-            if len(there) <= MOST_CATEGORIES and 0 < len(lacking) < len(there):
+            if len(there) <= kinds.MOST_CATEGORIES and 0 < len(lacking) < len(there):
                 raise ArgumentError(
                     f'"{name}" has words that the order lacks: {some(lacking)}',
                     "give the order of all its words, from the lowest on",
@@ -787,17 +752,15 @@ def _doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) ->
             outliers.append(f'{values[is_far][0]:g} in "{name}" (row {row} of the data)')
         elif there.min() >= 0 and high > 8 * middle > 0 and skew(there) > 2:
             tails.append(f'"{name}"')
-    if zeros:
-        said = f"0 is far from all other values in {some(zeros)}"
-        way_out = Argument("codes", ["0"]), ", if it means a missing value"
-        yield Note(said, True, way_out)
-    if outliers:
-        yield Note(
-            f"{some(outliers)} is far from all other values", True, ["leave out what is wrong"]
-        )
-    if tails:
-        said = f"few rows have far more than all others of {some(tails)}"
-        yield Note(said, True, (Argument("as_", {"NAME": "log"}), " takes logarithms"))
+    zero, log = Argument("codes", ["0"]), Argument("as_", {"NAME": "log"})
+    doubts: list[tuple[list[str], str, Sequence[str | Argument]]] = [
+        (zeros, "0 is far from all other values in {}", [zero, ", if it means a missing value"]),
+        (outliers, "{} is far from all other values", ["leave out what is wrong"]),
+        (tails, "few rows have far more than all others of {}", [log, " takes logarithms"]),
+    ]
+    for found, said, way_out in doubts:
+        if found:
+            yield Note(said.format(some(found)), True, way_out)
 
 
 def _unfound(given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells]) -> Iterator[Note]:
@@ -841,24 +804,16 @@ def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Col
     return column
 
 
-def _parts(columns: Sequence[Column]) -> Iterator[tuple[Column, slice]]:
-    """Yield each column with the place of its features."""
-    end = 0
-    for column in columns:
-        start, end = end, end + len(column.scales)
-        yield column, slice(start, end)
-
-
 def _scaled(columns: Sequence[Column], spread: Spread, scale: Scale) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
-    numbers = [part.start for one, part in _parts(columns) if one.kind in NUMBERS]
+    numbers = [part.start for one, part in features.parts_of(columns) if one.kind in NUMBERS]
     spreads = spread.deviations[numbers]
     names = [one for one in columns if one.kind in NUMBERS]
     is_only = len(columns) == len(names) == 1
     shares_unit = scale == "auto" and (is_only or _have_one_unit(names, spread.sums, spreads))
     of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
     scaled = []
-    for column, part in _parts(columns):
+    for column, part in features.parts_of(columns):
         means, deviations = spread.means[part], spread.deviations[part]
         offsets, width = means, len(means)
         if scale == "none":
@@ -904,7 +859,7 @@ def _say_what_they_are(columns: Sequence[Column]) -> bool:
     names = [one.name for one in columns]
     if all(map(_YEAR.fullmatch, names)):
         return len({(one.kind, one.unit) for one in columns}) == 1
-    return not any(has_no_name(name) or is_number(name) for name in names)
+    return not any(kinds.has_no_name(name) or is_number(name) for name in names)
 
 
 def _unit_in(name: str) -> str:

@@ -26,5 +26,9 @@ def refusing_damage(name: str, kind: str) -> Iterator[None]:
     except (TableError, MemoryError):
         raise
     except Exception as error:
-        problem = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise TableError(f"{name} is a damaged {kind} file: {problem}") from None
+        raise damaged(name, kind, str(error) or type(error).__name__) from None
+
+
+def damaged(name: str, kind: str, problem: str) -> TableError:
+    """Return the error for a file that a library cannot read."""
+    return TableError(f"{name} is a damaged {kind} file: {problem.splitlines()[0][:200]}")

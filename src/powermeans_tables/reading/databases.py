@@ -5,18 +5,25 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from powermeans.errors import TableError, listed
-from powermeans.system.arrow import pyarrow_part
+from powermeans_tables.cells.arrow import pa
 from powermeans_tables.cells.column import as_column
+from powermeans_tables.reading.table import File
 from powermeans_tables.reading.text_form import distinct
 
-if TYPE_CHECKING:
-    from powermeans_tables.reading.formats import File
-
 _SQLITE = b"SQLite format 3\0"
+# What a query may return, unless the file is larger: a cell takes at least one byte there, and
+# about eight in memory, so that eight bytes of text count as one too.
+_MOST_CELLS = 2**22
+_CELLS_AT_ONCE = 2**18
+_MOST_STEPS = 4 * 10**8  # of the machine of SQLite, or 1000 for each byte of the file
+_MAY_DO = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
+_STEPS_AT_ONCE = 10**5
 
 
 def is_database(start: bytes) -> bool:
@@ -61,14 +68,45 @@ def _of_sqlite(path: str, query: str) -> Any:
         sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
     ) as opened:
         opened.text_factory = lambda text: text.decode(errors="replace")
+        opened.set_authorizer(_is_allowed)
+        most = max(_MOST_STEPS, 1000 * os.path.getsize(path)) // _STEPS_AT_ONCE
+        turns = count()
+        # In Python, so that Ctrl-C too ends a query that returns no row.
+        opened.set_progress_handler(lambda: next(turns) >= most, _STEPS_AT_ONCE)
+        opened.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 8 * _most_cells(path))
         try:
             found = opened.execute(query)
             names = [each[0] for each in found.description or ()]
-            rows = found.fetchall()
+            return _limited(path, _batches(found, names), _most_cells(path))
         except (sqlite3.Error, sqlite3.Warning) as error:
-            raise TableError(f"{path}: the query failed: {error}") from None
-    columns = [as_column(list(cells)) for cells in zip(*rows, strict=True)]
-    return pyarrow_part().table(columns, names=names) if columns else None
+            code = getattr(error, "sqlite_errorcode", None)
+            if code == sqlite3.SQLITE_INTERRUPT and next(turns) <= most:
+                raise KeyboardInterrupt from None
+            why = {
+                sqlite3.SQLITE_INTERRUPT: "it takes too many steps: add LIMIT to its parts",
+                sqlite3.SQLITE_AUTH: f"{error}: pass one SELECT",
+            }.get(code or 0, str(error))
+            raise TableError(f"{path}: the query failed: {why}") from None
+
+
+def _is_allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:
+    """Tell SQLite whether a step of a query only reads from its database."""
+    is_allowed = action in _MAY_DO
+    is_allowed |= action == sqlite3.SQLITE_FUNCTION and second != "load_extension"
+    # What an index of texts needs; the file cannot be written.
+    is_allowed |= action == sqlite3.SQLITE_PRAGMA and second is None
+    is_allowed |= action == sqlite3.SQLITE_UPDATE and first == "sqlite_master"
+    return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+
+def _batches(found: sqlite3.Cursor, names: Sequence[str]) -> Iterator[Any]:
+    """Yield rows as tables of a few megabytes."""
+    n_rows = 1
+    while rows := found.fetchmany(n_rows):
+        columns = [as_column(list(cells)) for cells in zip(*rows, strict=True)]
+        table = pa.table(columns, names=names)
+        yield table
+        n_rows = min(2 * n_rows, max(1, _CELLS_AT_ONCE * n_rows // _n_cells(table)))
 
 
 def _of_duckdb(path: str, query: str) -> Any:
@@ -76,10 +114,59 @@ def _of_duckdb(path: str, query: str) -> Any:
         import duckdb
     except ImportError:
         raise TableError("databases of DuckDB need duckdb: pip install duckdb") from None
+    most = _most_cells(path)
+    config = {
+        "enable_external_access": "false",
+        "lock_configuration": "true",
+        "memory_limit": f"{2**29 + 64 * most}B",
+        "temp_directory": "",
+    }
     try:
-        with duckdb.connect(path, read_only=True) as opened:
-            opened.execute("set enable_external_access = false")
-            found: Any = opened.sql(query)
-            return None if found is None else found.to_arrow_table()
-    except duckdb.Error as error:
+        with duckdb.connect(path, read_only=True, config=config) as opened:
+            statements = opened.extract_statements(query)
+            if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
+                raise TableError(f"{path}: the query failed: pass one SELECT")
+            # A table says how many cells it has, however well the file compresses them.
+            cells = "select sum(estimated_size * column_count) from duckdb_tables()"
+            ((n_cells,),) = opened.execute(cells).fetchall()
+            reader = opened.sql(query).to_arrow_reader(2**11)
+            return _limited(path, reader, max(most, int(n_cells or 0)))
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
+    except (duckdb.Error, OSError) as error:  # which Arrow raises of its batches
         raise TableError(f"{path}: the query failed: {str(error).splitlines()[0]}") from None
+
+
+def _most_cells(path: str) -> int:
+    return max(_MOST_CELLS, os.path.getsize(path))
+
+
+def _n_cells(table: Any) -> int:
+    return int(max(table.num_rows * table.num_columns, table.nbytes // 8))
+
+
+def _limited(path: str, batches: Iterable[Any], most: int) -> Any:
+    """Return the rows of a query as one table; refuse more than a file of this size may have."""
+    parts, n_cells = list[Any](), 0
+    for batch in batches:
+        parts.append(batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch]))
+        n_cells += _n_cells(batch)
+        if n_cells > most:
+            raise TableError(
+                f"{path}: the query finds more than the {most:,} cells that are read of a file of "
+                "this size: add LIMIT to it, or export what it finds as Parquet"
+            )
+    if not parts:
+        return None
+    columns = [_of_parts(each) for each in zip(*(part.columns for part in parts), strict=True)]
+    return pa.table(columns, names=parts[0].column_names)
+
+
+def _of_parts(parts: Sequence[Any]) -> Any:
+    """Return the parts of a column as one; cells of SQLite may have another type in each."""
+    types = {part.type for part in parts} - {pa.null()} or {pa.null()}
+    if len(types) > 1:
+        return as_column([*chain.from_iterable(part.to_pylist() for part in parts)])
+    return pa.chunked_array([chunk for part in parts for chunk in part.cast(*types).chunks], *types)

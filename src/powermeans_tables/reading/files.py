@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-import shutil
 import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from powermeans.errors import Argument, TableError, listed, warn_caller
 from powermeans.points.streams import are_paths, gives_arrow_batches, is_stream
+from powermeans.scale import limits
 from powermeans.scale.files import files_at, is_utf8, missing_path
 from powermeans.scale.spooled import table_of
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading import databases, sheets
 from powermeans_tables.reading.damage import UNPACKING, NoRowsError, refusing_damage
-from powermeans_tables.reading.formats import ENDINGS, PACKED, File, read
-from powermeans_tables.reading.table import Rows, Table
-
-# A small archive that unpacks to much more is likely made to fill a disk.
-_MOST_TIMES, _LARGE = 200, 10**9
+from powermeans_tables.reading.formats import ENDINGS, PACKED, read
+from powermeans_tables.reading.table import File, Rows, Table
 
 
 def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
@@ -179,41 +176,44 @@ def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:
     """Return an unpacked file on disk; what is copied is removed with the table."""
     name = "standard input" if str(path) == "-" else str(path)
     if str(path) == "-":
-        path = opened.enter_context(_copied(sys.stdin.buffer))
+        if sys.stdin is None:
+            raise TableError("standard input is closed: name a file, or pipe rows into it")
+        path = _copied(sys.stdin.buffer, name, None, opened)
     elif path.is_dir():
         raise TableError(f"{path} is a directory: name a file in it")
     elif not path.exists():
         raise TableError(missing_path(path))
     elif not path.is_file() or not is_utf8(path):
         # A pipe can be read only once, and PyArrow opens no other names.
+        is_stored = path.is_file()
+        if path.is_char_device():
+            raise TableError(f"{path} is a device: pass a file, or - for standard input")
         with open(path, "rb") as stream:
-            path = opened.enter_context(_copied(stream))
+            size = path.stat().st_size if is_stored else None
+            path = _copied(stream, name, size, opened)
     file = File(path, name, dict(options))
     for mark, module in PACKED.items():
         if file.start.startswith(mark):
             unpacks = partial(importlib.import_module(module).open, path, "rb")
-            return File(_unpacked(unpacks, name, opened), name, dict(options))
+            return _unpacked(file, unpacks, path.stat().st_size, opened)
     return _unzipped(file, opened)
 
 
-@contextlib.contextmanager
-def _copied(stream: IO[bytes]) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "input"
-        with open(path, "wb") as file:
-            shutil.copyfileobj(stream, file)
-        yield path
+def _copied(stream: IO[bytes], name: str, n_stored: int | None, opened: ExitStack) -> Path:
+    path = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "input"
+    with open(path, "wb") as file:
+        file.writelines(limits.blocks(stream, name, n_stored))
+    return path
 
 
-def _unpacked(
-    unpacks: Callable[[], AbstractContextManager[IO[bytes]]], name: str, opened: ExitStack
-) -> Path:
+def _unpacked(file: File, unpacks: Callable[[], Any], n_stored: int, opened: ExitStack) -> File:
     try:
         with unpacks() as stream:
-            copy: Path = opened.enter_context(_copied(stream))
+            return replace(file, path=_copied(stream, file.name, n_stored, opened))
+    except TableError:
+        raise
     except UNPACKING as error:
-        raise TableError(f"{name} cannot be unpacked: {error}") from None
-    return copy
+        raise TableError(f"{file.name} cannot be unpacked: {error}") from None
 
 
 def _unzipped(file: File, opened: ExitStack) -> File:
@@ -226,14 +226,10 @@ def _unzipped(file: File, opened: ExitStack) -> File:
     if members and all(each.filename.endswith(".npy") for each in members):
         return file
     member = _one_of(members, file)
-    if member.file_size > max(_LARGE, _MOST_TIMES * max(member.compress_size, 1)):
-        raise TableError(
-            f"{file.name} unpacks from {member.compress_size:,} to {member.file_size:,} bytes: "
-            "unpack it yourself if you trust it"
-        )
-    inside = f"{file.name}: {member.filename}"
+    limits.refuse_growth(file.name, member.compress_size, member.file_size)
     options = {name: value for name, value in file.options.items() if name != "array"}
-    return File(_unpacked(lambda: archive.open(member), inside, opened), inside, options)
+    inside = File(file.path, f"{file.name}: {member.filename}", options)
+    return _unpacked(inside, partial(archive.open, member), member.compress_size, opened)
 
 
 def _is_data(member: zipfile.ZipInfo) -> bool:

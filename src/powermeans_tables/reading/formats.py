@@ -7,14 +7,12 @@ batch, and a line in `FORMATS`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from powermeans.errors import TableError
 from powermeans.scale.array_files import NPY, NPZ
 from powermeans_tables.reading import databases, json_lines, sheets, text, typed_files
-from powermeans_tables.reading.table import Rows
+from powermeans_tables.reading.table import File, Rows
 
 # The first bytes of packed files, and the modules that unpack them.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
@@ -30,24 +28,6 @@ _NO_TABLES = {
     b"\x28\xb5\x2f\xfd": "packed by Zstandard",
     b"\x89HDF\r\n": "HDF5, of which powermeans.open_data takes a function that yields blocks",
 }
-
-
-@dataclass(frozen=True)
-class File:
-    """A file to read: unpacked, and known by its first bytes."""
-
-    path: Path
-    name: str  # for messages
-    options: dict[str, Any] = field(default_factory=dict)  # how it is written, as far as known
-
-    @property
-    def start(self) -> bytes:
-        """The first bytes."""
-        try:
-            with open(self.path, "rb") as file:
-                return file.read(2**10)
-        except OSError as error:
-            raise TableError(f"{self.name} cannot be read: {error.strerror}") from None
 
 
 class Format(NamedTuple):
@@ -119,8 +99,7 @@ def format_of(file: File) -> Format:
 def read(file: File) -> Rows:
     """Return the rows of a file in the format of its content."""
     form = format_of(file)
-    given = {name: value for name, value in file.options.items() if value is not None}
-    for name, value in given.items():
+    for name, value in file.options.items():
         if name not in form.options:
             raise TableError(
                 f"is no option of {form.kind}, which {file.name} is",
@@ -128,5 +107,5 @@ def read(file: File) -> Rows:
                 argument=name,
                 value=value,
             )
-    found = form.read(File(file.path, file.name, given))
+    found = form.read(file)
     return found if isinstance(found, Rows) else Rows.of(found, file.name)

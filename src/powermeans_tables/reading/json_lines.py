@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from powermeans.errors import TableError, some
+from powermeans.scale.limits import LARGEST_ARRAY, LONGEST_LINE, refuse_long_line, refuse_sparse
 from powermeans_tables.cells.column import as_frame
-from powermeans_tables.reading.table import Rows
-
-if TYPE_CHECKING:
-    from powermeans_tables.reading.formats import File
+from powermeans_tables.reading.table import File, Rows
 
 
 def is_json(start: bytes) -> bool:
@@ -29,6 +27,7 @@ def read(file: File) -> Rows:
         raise TableError(f"{name} contains no JSON objects")
     flat = [dict(_flat(row)) for row in rows]
     names = list(dict.fromkeys(key for row in flat for key in row))
+    refuse_sparse(name, len(flat), len(names), sum(map(len, flat)))
     columns = {key: [row.get(key) for row in flat] for key in names}
     zeros = [key for key in names if _leaves_zeros_out(columns[key])]
     for key in zeros:
@@ -38,15 +37,22 @@ def read(file: File) -> Rows:
 
 
 def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
-    text = path.read_bytes().decode("utf-8-sig", errors="replace")
-    rows, line = [], 1
+    rows, line = list[Any](), 0
     try:
-        if text.lstrip().startswith("["):
-            rows = json.loads(text)
-        else:
-            for each in text.split("\n"):  # a text may contain other ends of lines
-                rows += [json.loads(each)] if each.strip() else []
-                line += 1
+        with open(path, "rb") as file:
+            start = file.read(2**10).decode("utf-8-sig", errors="replace").lstrip()
+            file.seek(0)
+            if start.startswith("["):
+                refuse_long_line(name, path.stat().st_size, LARGEST_ARRAY)
+                rows = json.loads(file.read().decode("utf-8-sig", errors="replace"))
+            else:
+                while each := file.readline(LONGEST_LINE + 1):
+                    line += 1
+                    refuse_long_line(name, len(each))
+                    text = each.decode("utf-8-sig" if line == 1 else "utf-8", errors="replace")
+                    rows += [json.loads(text)] if text.strip() else []
+    except TableError:
+        raise
     except (ValueError, RecursionError) as error:
         where = f"line {line} of {name}" if line > 1 else name
         raise TableError(f"{where} is no JSON: {error!s:.100}") from None

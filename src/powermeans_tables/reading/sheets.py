@@ -1,32 +1,27 @@
-"""Sheets of Excel and OpenDocument, read by Calamine."""
+"""Sheets of Excel and OpenDocument, read by Calamine in a process of its own."""
 
 from __future__ import annotations
 
 import contextlib
 import datetime
 import functools
+import importlib.util
+import pickle
 import re
+import subprocess
+import sys
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 from xml.etree import ElementTree
 
 from powermeans.errors import Argument, TableError, listed, nearest, some
 from powermeans_tables.cells.column import as_frame
-from powermeans_tables.reading.damage import UNPACKING, refusing_damage
-from powermeans_tables.reading.table import Rows
-from powermeans_tables.reading.text_form import (
-    distinct,
-    first_rows,
-    left_out,
-    on_header,
-    titles_above,
-)
-
-if TYPE_CHECKING:
-    from powermeans_tables.reading.formats import File
+from powermeans_tables.reading import calamine, text_form
+from powermeans_tables.reading.damage import UNPACKING, damaged
+from powermeans_tables.reading.table import File, Rows
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
 _SAMPLE_ROWS = 80
@@ -36,7 +31,9 @@ _UNIT = re.compile(r"(%)|\[\$([^\]-]{1,5})|(?<!\[)([$€£¥₹])")
 _PERCENT = {"9": "0%", "10": "0.00%"}  # the formats that are in no list
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 _N_LOOKED_AT = 2**18
-_FAR = re.compile(rb"r=[\"'](?=[A-Z]{3}|[A-Z]*\d{6})([A-Z]*)(\d*)")
+# What a workbook may take to read, with so much for each byte of the file.
+_MEMORY, _MEMORY_FOR_EACH_BYTE = 10**9, 40
+_SECONDS, _SECONDS_FOR_EACH_MB = 10, 2
 _BROKEN = (*UNPACKING, LookupError, ElementTree.ParseError)
 
 
@@ -53,30 +50,15 @@ def is_workbook(path: Path, start: bytes) -> bool:
 def read(file: File) -> Rows:
     """Return the rows of a sheet, how it was found, and doubts on its first row and units."""
     path, name, wanted = file.path, file.name, file.options.get("array")
-    try:
-        from python_calamine import CalamineWorkbook
-    except ImportError:
-        raise TableError('this needs python-calamine: pip install "powermeans[cli]"') from None
-    if _has_far_cells(path):
-        raise TableError(
-            f"{name} has a cell far from all others", "delete it, or export the table as CSV"
-        )
-    with refusing_damage(name, "Excel or OpenDocument"):
-        book = CalamineWorkbook.from_path(str(path))
-        names = list(book.sheet_names)
-        if wanted is not None and wanted not in names:
-            raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, names)}')
-        sheets = {each: book.get_sheet_by_name(each) for each in names if wanted in (None, each)}
-        found = {each: sheet.to_python() for each, sheet in sheets.items()}
-    sizes = {each: sum(len(row) - row.count("") for row in found[each]) for each in found}
-    if not sizes or not max(sizes.values()):
+    sizes, sheet, first, cells = _read_apart(path, name, wanted or "")
+    if wanted is not None and wanted not in sizes:
+        raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, list(sizes))}')
+    if not sizes.get(sheet):
         raise TableError(f"{name} has no cells with anything in them")
-    sheet = max(sizes, key=lambda each: sizes[each])
-    cells = [[*map(_plain, row)] for row in found[sheet]]
     used = [j for j, column in enumerate(zip(*cells, strict=True)) if {*column} - {None}]
     chosen = [[row[j] for j in used] for row in cells]
     table, around, doubt = _table_of(chosen, name, file.options.get("header"))
-    found_units, (_, first) = _units(path, sheet), sheets[sheet].start or (0, 0)
+    found_units = _units(path, sheet)
     of_columns = (found_units.get(first + j) for j in used)
     pairs = zip(table.column_names, of_columns, strict=True)
     counts = {name: each for name, each in pairs if each}
@@ -88,25 +70,41 @@ def read(file: File) -> Rows:
         if len(each.keys() - {""}) > 1
     ]
     doubts = [f"cells in several units are read as if in one: {some(unlike)}"] if unlike else []
-    others = [each for each in names if each != sheet and sizes.get(each, 0)]
+    others = [each for each in sizes if each != sheet and sizes[each]]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
-    doubts = on_header(doubt) + doubts
+    doubts = text_form.on_header(doubt) + doubts
     return Rows.of(table, name, how_read=said + around, doubts=doubts, units=units)
 
 
-def _has_far_cells(path: Path) -> bool:
-    """Return whether a sheet has more cells than fit into memory, which end Calamine's process."""
-    with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
-        for sheet in (each for each in archive.namelist() if each.startswith("xl/worksheets/")):
-            width, length, rest = 0, 0, b""  # letters of columns and digits of rows, of far ones
-            with archive.open(sheet) as file:
-                while block := file.read(2**20):
-                    for letters, digits in _FAR.findall(rest + block):
-                        width, length = max(width, len(letters)), max(length, len(digits))
-                    rest = block[-20:]
-            if width > 3 or length > 7 or (width == 3 and length > 5):
-                return True
-    return False
+def _read_apart(path: Path, name: str, wanted: str) -> tuple[dict[str, int], str, int, Any]:
+    """Return how many cells each sheet has, the sheet that is read, its first column and rows."""
+    found, size = importlib.util.find_spec("python_calamine"), path.stat().st_size
+    if found is None or found.origin is None:
+        raise TableError('this needs python-calamine: pip install "powermeans[cli]"')
+    memory = _MEMORY + _MEMORY_FOR_EACH_BYTE * size
+    seconds = _SECONDS + _SECONDS_FOR_EACH_MB * size // 10**6
+    libraries = str(Path(found.origin).parents[1])
+    options = (libraries, str(path), str(memory), str(seconds), wanted)
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", calamine.__file__, *options],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    with process:
+        try:
+            said = pickle.load(cast("Any", process.stdout))
+        except (EOFError, pickle.UnpicklingError):
+            raise TableError(
+                f"{name} takes more than {memory / 1e9:.1f} GB or {seconds} s to read, as a "
+                "workbook does that has a cell far from all others",
+                "delete that cell, or export the table as CSV",
+            ) from None
+        finally:
+            process.kill()
+    if isinstance(said, str):
+        raise damaged(name, "Excel or OpenDocument", said)
+    return cast("tuple[dict[str, int], str, int, Any]", said)
 
 
 def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:
@@ -165,8 +163,8 @@ def _table_of(
 ) -> tuple[Any, list[str], str]:
     """Return the rows below the header, what is left out around it, and a doubt on it."""
     texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
-    top = 0 if header is False else titles_above(texts)
-    has_header, n_units, doubt = first_rows(texts[top:], header)
+    top = 0 if header is False else text_form.titles_above(texts)
+    has_header, n_units, doubt = text_form.first_rows(texts[top:], header)
     body = [row for row in cells[top + has_header :] if {*row} - {None}]
     if not body:
         raise TableError(f"{name} has a header and no rows")
@@ -176,19 +174,9 @@ def _table_of(
         f"{cell:{form}}" if cell in days else text
         for cell, text in zip(cells[top], texts[top], strict=True)
     ]
-    names = distinct(named if has_header else [""] * len(named))
+    names = text_form.distinct(named if has_header else [""] * len(named))
     columns = zip(names, map(list, zip(*body[n_units:], strict=True)), strict=True)
-    return as_frame(dict(columns)), left_out(top, n_units, "row"), doubt
-
-
-def _plain(cell: Any) -> Any:
-    if isinstance(cell, float):
-        return int(cell) if cell.is_integer() and abs(cell) < 2**53 else cell
-    if isinstance(cell, datetime.time | datetime.timedelta):
-        return str(cell)
-    if isinstance(cell, datetime.date) and not isinstance(cell, datetime.datetime):
-        return datetime.datetime(cell.year, cell.month, cell.day)
-    return None if cell == "" else cell
+    return as_frame(dict(columns)), text_form.left_out(top, n_units, "row"), doubt
 
 
 def write(

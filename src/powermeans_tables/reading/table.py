@@ -17,14 +17,33 @@ from numpy.typing import NDArray
 from powermeans.errors import TableError
 from powermeans.points.streams import Stream
 from powermeans.scale.files import check_unchanged, state_of
-from powermeans.system.arrow import pyarrow_part
+from powermeans.system.attributes import cached_property, forget
 from powermeans.types import IndexArray
+from powermeans_tables.cells.arrow import pa
 from powermeans_tables.reading.text_form import distinct, notes_below, sums_up
 
 # Cells that are looked at to understand columns, and the fewest and most of the first rows.
 _CELLS, _FEWEST, _MOST = 2**22, 2**11, 2**17
 _N_LAST = 8
 _ROWS_OF_A_HEAD = 100
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to read: unpacked, and known by its first bytes."""
+
+    path: Path
+    name: str  # for messages
+    options: dict[str, Any] = field(default_factory=dict)  # how it is written, as far as known
+
+    @property
+    def start(self) -> bytes:
+        """The first bytes."""
+        try:
+            with open(self.path, "rb") as file:
+                return file.read(2**10)
+        except OSError as error:
+            raise TableError(f"{self.name} cannot be read: {error.strerror}") from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +121,7 @@ class Table(Stream):
         found = copy.copy(self)
         found._chosen = {new: self._chosen[old] for new, old in columns.items()}
         found.names = tuple(columns)
+        forget(found, "units")
         return found
 
     @property
@@ -109,7 +129,7 @@ class Table(Stream):
         """The first file, which tells how all are written."""
         return self.parts[0]
 
-    @property
+    @cached_property
     def units(self) -> Mapping[str, str]:
         """The units of columns, where the formats of cells tell them."""
         known = self.first.units
@@ -189,7 +209,7 @@ class Table(Stream):
         whole = _together([*self.batches()]).replace_schema_metadata(self._told())
         if is_used is None and self.totals:
             is_used = ~np.isin(np.arange(whole.num_rows), self.totals)
-        return whole if is_used is None else whole.filter(pyarrow_part().array(is_used))
+        return whole if is_used is None else whole.filter(pa.array(is_used))
 
     def _told(self) -> dict[str, str]:
         """Return what cells do not tell, for the schema of a table of Arrow."""
@@ -203,15 +223,14 @@ class Table(Stream):
         found, start, wanted = [], 0, np.asarray(rows)[order]
         for batch in self.batches():
             low, high = np.searchsorted(wanted, [start, start + batch.num_rows])
-            places = pyarrow_part().array(wanted[low:high] - start)
+            places = pa.array(wanted[low:high] - start)
             if low < high:
                 found.append(batch.select(names).take(places))
             start += batch.num_rows
-        return _together(found).take(pyarrow_part().array(np.argsort(order)))
+        return _together(found).take(pa.array(np.argsort(order)))
 
 
 def _together(batches: Sequence[Any]) -> Any:
-    pa = pyarrow_part()
     tables = [pa.Table.from_batches([batch]) for batch in batches]
     try:
         return pa.concat_tables(tables, promote_options="permissive")
@@ -220,10 +239,7 @@ def _together(batches: Sequence[Any]) -> Any:
 
 
 class _Sample:
-    """The first rows, and of all others those whose number has a low fingerprint.
-
-    Which rows they are depends on their numbers alone, not on the batches in which they come.
-    """
+    """The first rows, and others by the fingerprints of their numbers, in whatever batches."""
 
     def __init__(self, n_columns: int) -> None:
         self.n_first = min(max(_CELLS // max(n_columns, 1), _FEWEST), _MOST)
@@ -237,7 +253,7 @@ class _Sample:
         first = max(start, self.n_first)
         numbers = np.arange(first, max(start + batch.num_rows, first))
         if len(numbers := numbers[_fingerprints(numbers) <= self._below]):
-            some = batch.take(pyarrow_part().array(numbers - start))
+            some = batch.take(pa.array(numbers - start))
             self._others.append((numbers, some))
         while sum(len(numbers) for numbers, _ in self._others) > self._most:
             self._below //= 2
@@ -245,7 +261,7 @@ class _Sample:
 
     def _thinned(self, numbers: IndexArray, batch: Any) -> tuple[IndexArray, Any]:
         is_kept = _fingerprints(numbers) <= self._below
-        return numbers[is_kept], batch.filter(pyarrow_part().array(is_kept))
+        return numbers[is_kept], batch.filter(pa.array(is_kept))
 
     def of_rows(self, is_row: Callable[[IndexArray], NDArray[np.bool_]]) -> tuple[Any, IndexArray]:
         """Return those that are rows, and their numbers."""
@@ -253,7 +269,7 @@ class _Sample:
         rows = np.concatenate([np.arange(n_first), *(numbers for numbers, _ in self._others)])
         whole = _together([*self._firsts, *(batch for _, batch in self._others)])
         kept = is_row(rows)
-        return whole if kept.all() else whole.filter(pyarrow_part().array(kept)), rows[kept]
+        return whole if kept.all() else whole.filter(pa.array(kept)), rows[kept]
 
 
 def _fingerprints(numbers: IndexArray) -> NDArray[np.uint64]:
@@ -295,7 +311,6 @@ def _survey(table: Table) -> Survey:
 
 def _n_totals(last: Any, n_rows: int) -> int:
     """Return how many of the last rows sum up the others."""
-    pa = pyarrow_part()
     texts = [one for one in last.columns if one.type == pa.string()][:50]
     places = range(last.num_rows - 1, max(last.num_rows - 4, last.num_rows - n_rows), -1)
     sum_up = (sums_up(each[place].as_py() or "" for each in texts) for place in places)

@@ -7,24 +7,15 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from powermeans.errors import Argument, TableError, counted
-from powermeans.system.arrow import pyarrow_part
+from powermeans.scale.limits import refuse_long_line
+from powermeans_tables.cells.arrow import csv, pa
 from powermeans_tables.cells.number_forms import is_number
+from powermeans_tables.reading import text_form
 from powermeans_tables.reading.damage import NoRowsError
-from powermeans_tables.reading.table import Rows
-from powermeans_tables.reading.text_form import (
-    Layout,
-    first_bytes,
-    in_other_encoding,
-    on_header,
-    sample_lines,
-    without_blanks,
-)
-
-if TYPE_CHECKING:
-    from powermeans_tables.reading.formats import File
+from powermeans_tables.reading.table import File, Rows
 
 _BLOCK_BYTES = 2**22
 _MOST_COLUMNS = 100_000
@@ -39,7 +30,7 @@ def read(file: File) -> Rows:
         names=layout.names,
         read=text.batches,
         how_read=text.how_read,
-        doubts=on_header(layout.doubt),
+        doubts=text_form.on_header(layout.doubt),
         likely_decimal="," if layout.delimiter == ";" else "",
         delimiter=layout.delimiter,
         encoding="utf-8-sig" if has_mark else text.encoding,
@@ -57,11 +48,12 @@ class _Text:
             is_table = self.path.suffix.lower() in (".csv", ".tsv", ".txt")
             raise (NoRowsError if is_table else TableError)(f"{self.name} is empty")
         with open(self.path, "rb") as stored:
-            start = first_bytes(stored)
+            start = text_form.first_bytes(stored)
         encoding, is_cut = file.options.get("encoding"), len(start) < n_bytes
-        lines, self.encoding = sample_lines(start, self.name, encoding, is_cut=is_cut)
+        lines, self.encoding = text_form.sample_lines(start, self.name, encoding, is_cut=is_cut)
+        refuse_long_line(self.name, max(map(len, lines), default=0))
         delimiter, header = (file.options.get(name) for name in ("delimiter", "header"))
-        self.layout = Layout.of(lines, self.name, delimiter, header)
+        self.layout = text_form.Layout.of(lines, self.name, delimiter, header)
         if len(self.layout.names) > _MOST_COLUMNS:
             raise TableError(
                 f"{self.name} has {len(self.layout.names):,} columns, and of a text at most "
@@ -87,10 +79,10 @@ class _Text:
                     yield batch
                 break
             except UnicodeError as error:
-                raise in_other_encoding(self.name, self.encoding, error) from None
-            except pyarrow_part().ArrowInvalid as error:
+                raise text_form.in_other_encoding(self.name, self.encoding, error) from None
+            except pa.ArrowInvalid as error:
                 if "UTF8" in str(error):
-                    raise in_other_encoding(self.name, self.encoding, error) from None
+                    raise text_form.in_other_encoding(self.name, self.encoding, error) from None
                 if self._has_long_cells:
                     raise self._explained(str(error)) from None
                 self._has_long_cells = True
@@ -100,24 +92,23 @@ class _Text:
         self.how_read += [said] * (bool(self._below) and said not in self.how_read)
 
     def _batches(self, *, in_order: bool = False) -> Iterator[Any]:
-        csv_of, pa = pyarrow_part("csv"), pyarrow_part()
         names, layout = list(self.layout.names), self.layout
         keys = [str(number) for number in range(len(names))]
-        with csv_of.open_csv(
+        with csv.open_csv(
             self._stream(),
-            read_options=csv_of.ReadOptions(
+            read_options=csv.ReadOptions(
                 column_names=keys,
                 skip_rows=layout.n_skipped,
                 encoding="utf8" if layout.has_blanks else self.encoding,
                 use_threads=not in_order,
                 block_size=self._block_bytes,
             ),
-            parse_options=csv_of.ParseOptions(
+            parse_options=csv.ParseOptions(
                 delimiter=layout.delimiter,
                 newlines_in_values=self._has_long_cells,
                 invalid_row_handler=None if in_order else self._passed_over,
             ),
-            convert_options=csv_of.ConvertOptions(
+            convert_options=csv.ConvertOptions(
                 column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
             ),
         ) as read:
@@ -137,7 +128,7 @@ class _Text:
         if self.layout.has_blanks:
             return _OneBlank(self.path, self.encoding)
         # PyArrow would unpack a path that ends in .gz, whatever the file holds.
-        return pyarrow_part().input_stream(self.path, compression=None)
+        return pa.input_stream(self.path, compression=None)
 
     def _explained(self, problem: str) -> TableError:
         """Return an error with the row of a problem of PyArrow, found by a second reading."""
@@ -180,7 +171,7 @@ class _OneBlank(io.RawIOBase):
 
     def readinto(self, place: Any) -> int:
         while not self._left and (lines := self._file.read(_BLOCK_BYTES)):
-            self._left = without_blanks(lines + self._file.readline())
+            self._left = text_form.without_blanks(lines + self._file.readline())
         part, self._left = self._left[: len(place)], self._left[len(place) :]
         place[: len(part)] = part
         return len(part)

@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from powermeans.errors import Argument, TableError, counted
+from powermeans.scale.limits import LONGEST_LINE
 from powermeans.types import FloatArray
 from powermeans_tables.cells.column import values_of
 from powermeans_tables.cells.number_forms import (
@@ -43,14 +44,20 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for number, name in enumerate(names, start=1):
         plain = name.strip() or f"c{number}"
-        found[plain if plain not in found else f"{plain}.{number}"] = None
+        while plain in found:
+            plain = f"{plain}.{number}"
+        found[plain] = None
     return tuple(found)
 
 
 def first_bytes(file: IO[bytes]) -> bytes:
     """Read the start of a text; where its lines are long, at least three of them."""
     start = file.read(2**18)
-    while len(start.splitlines()) < 4 and len(start) < 2**26 and (more := file.read(len(start))):
+    while (
+        len(start.splitlines()) < 4
+        and len(start) <= LONGEST_LINE
+        and (more := file.read(len(start)))
+    ):
         start += more
     return start
 
@@ -143,10 +150,7 @@ class Layout:
 
 
 def sniffed(lines: Sequence[str], marks: Sequence[str] = _DELIMITERS) -> tuple[str, int]:
-    """Return the delimiter that gives the first lines the most columns, the same number in each.
-
-    With it comes the number of lines above the header, such as a title.
-    """
+    """Return the delimiter that gives most lines the most columns, and how many lines are above."""
     some = lines[:_SAMPLE_LINES]
     best, most, n_titles = marks[-2:][0], 1, 0
     for may_have_titles in (False, True):

@@ -5,19 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from powermeans.errors import TableError
+from powermeans.scale import limits
 from powermeans.scale.array_files import ArrayFile, open_npy, open_npz
-from powermeans.system.arrow import pyarrow_part
+from powermeans_tables.cells.arrow import ipc, pa, parquet
 from powermeans_tables.reading.damage import NoRowsError, refusing_damage
-from powermeans_tables.reading.table import Rows
+from powermeans_tables.reading.table import File, Rows
 from powermeans_tables.reading.text_form import distinct
-
-if TYPE_CHECKING:
-    from powermeans_tables.reading.formats import File
 
 _CELLS_AT_ONCE = 2**22
 
@@ -30,12 +28,15 @@ def read_parquet(file: File) -> Rows:
             yield from opened.iter_batches(n_at_once)
 
     with refusing_damage(file.name, "Parquet"), _open_parquet(file.path) as opened:
+        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+        limits.refuse_growth(
+            file.name, file.path.stat().st_size, sum(each.total_byte_size for each in groups)
+        )
         return _rows_of(file, "Parquet", opened.schema_arrow, opened.metadata.num_rows, batches)
 
 
 def read_arrow(file: File) -> Rows:
     """Return the rows of a file or a stream of Arrow, batch after batch."""
-    pa = pyarrow_part()
 
     def batches(n_at_once: int) -> Iterator[Any]:
         with pa.OSFile(str(file.path)) as stored:
@@ -53,28 +54,26 @@ def read_arrow(file: File) -> Rows:
 def _rows_of(file: File, kind: str, schema: Any, n_rows: int, batches: Any) -> Rows:
     if not n_rows:
         raise NoRowsError(f"{file.name} has columns and no rows")
-    index = _index_of(schema)
-    places = [place for place in range(len(schema.names)) if schema.names[place] not in index]
-    names = distinct(schema.names)
-    names = tuple(names[place] for place in places)
+    index, every = _index_of(schema), distinct(schema.names)
+    places = [place for place, name in enumerate(schema.names) if name not in index]
+    names = tuple(every[place] for place in places)
 
     def read() -> Iterator[Any]:
         with refusing_damage(file.name, kind):
             for batch in batches(max(1, _CELLS_AT_ONCE // max(len(names), 1))):
                 columns = [batch.column(place) for place in places]
-                yield pyarrow_part().RecordBatch.from_arrays(columns, names=list(names))
+                yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
     return Rows(name=file.name, names=names, read=read)
 
 
 def _open_parquet(path: Path) -> Any:
     # Read little of a column at a time.
-    return pyarrow_part("parquet").ParquetFile(path, pre_buffer=False, buffer_size=2**16)
+    return parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16)
 
 
 def _open_batches(stored: Any) -> tuple[Any, Iterator[Any]]:
     """Open a file or a stream, of which one batch at a time is in memory."""
-    ipc = pyarrow_part("ipc")
     if stored.read(6) == b"ARROW1":
         opened = ipc.open_file(stored)
         numbers = range(opened.num_record_batches)
@@ -111,7 +110,6 @@ def _rows_of_array(found: ArrayFile) -> Rows:
     dtype: Any = np.dtype(np.float32 if found.stored == np.float32 else np.float64)
 
     def batches() -> Iterator[Any]:
-        pa = pyarrow_part()
         for block in found.blocks(wanted, dtype):
             columns = [pa.array(np.ascontiguousarray(column)) for column in block.T]
             yield pa.RecordBatch.from_arrays(columns, names=list(names))

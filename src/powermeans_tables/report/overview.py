@@ -18,7 +18,7 @@ from powermeans.explaining.summaries import ClusterSummary
 from powermeans.plots import fitted
 from powermeans.plots.canvas import color_of
 from powermeans.plots.plane import Plane
-from powermeans.types import FloatArray, Labels, SparsePoints
+from powermeans.types import FloatArray, Labels, SparseMatrix
 from powermeans_tables.report.profile import in_own_units
 from powermeans_tables.report.rows import Rows
 from powermeans_tables.report.subject import Subject
@@ -104,7 +104,7 @@ def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
 
 
 def warnings_on(
-    points: FloatArray | SparsePoints, summaries: Sequence[ClusterSummary]
+    points: FloatArray | SparseMatrix, summaries: Sequence[ClusterSummary]
 ) -> Iterator[str]:
     """Yield what may be wrong with finite points and their clusters."""
     mean_size, n_points = sum(one.size for one in summaries) / len(summaries), points.shape[0]

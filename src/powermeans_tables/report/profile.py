@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -142,14 +142,12 @@ def fields_of(
     used = [column for column in columns if column.is_used]
     if sum(len(features.names_of(column)) for column in used) != len(names):
         used = [Column(name, "number") for name in names]
-    found, start, counts = [], 0, Counter(word for column in used for word in column.words)
-    for column in used:
+    found, counts = [], Counter(word for column in used for word in column.words)
+    for column, part in features.parts_of(used):
         is_enough = all(counts[word] == 1 and not word[:1].isdigit() for word in column.words)
-        end = start + len(features.names_of(column))
-        deviation = float(np.sqrt(np.square(deviations[start:end]).sum()))
-        decimals = decimals_of(deviation, 2) if deviation > 0 else decimals_of(means[start], 4)
-        found.append(Field(column, slice(start, end), deviation, decimals, is_enough))
-        start = end
+        deviation = float(np.sqrt(np.square(deviations[part]).sum()))
+        decimals = decimals_of(deviation, 2) if deviation > 0 else decimals_of(means[part.start], 4)
+        found.append(Field(column, part, deviation, decimals, is_enough))
     return found
 
 
@@ -204,8 +202,27 @@ class Profile:
         known = next((one.columns_ for one in scalers if isinstance(one, Prepare)), [])
         fields = fields_of(features, known, np.abs(beside - of_all), of_all)
         scores, means = _scores(fields, columns, clusters), np.array(own_means)
-        named = _names(fields, scores, clusters, means, of_all, names or {})
-        return cls(columns, clusters, fields, scores, named, means, of_all)
+        found = cls(columns, clusters, fields, scores, [], means, of_all)
+        return replace(found, names=found._named(names or {}))
+
+    def _named(self, given: Mapping[int, str]) -> list[str]:
+        """Name the clusters as the caller does, the others after what sets them apart."""
+        check_names(given, len(self.clusters))
+        phrases, details = [], []
+        for label, (one, mean) in enumerate(zip(self.clusters, self.means, strict=True)):
+            order = self.telling(3, label)
+            first = self.fields[order[0]]
+            details.append(f"{first.name}: {first.mean(mean[first.places])}")
+            told = [(self.fields[j], self.scores[label, j]) for j in order]
+            said = [
+                field.phrase(mean[field.places], self.of_all[field.places], score)
+                for field, score in told
+                if score >= NOTABLE
+            ]
+            near = "in the middle" if first.column.kind == "place" else "near the average"
+            empty = "without weight" if one.size else "empty"
+            phrases.append((said or [near]) if one.weight > 0 else [empty])
+        return [given.get(j, name) for j, name in enumerate(name_clusters(phrases, details))]
 
     @property
     def weighing(self) -> list[int]:
@@ -251,30 +268,6 @@ def _scores(fields: list[Field], columns: Columns, clusters: list[ClusterSummary
     of_field = np.add.reduceat(np.square(columns.deviations) * varies, starts)
     summed = np.add.reduceat(apart, starts, axis=1)
     return np.asarray(np.nan_to_num(np.sqrt(summed / np.where(of_field > 0, of_field, 1.0))))
-
-
-def _names(
-    fields: list[Field],
-    scores: FloatArray,
-    clusters: list[ClusterSummary],
-    means: FloatArray,
-    of_all: FloatArray,
-    given: Mapping[int, str],
-) -> list[str]:
-    """Name the clusters as the caller does, the others after what sets them apart."""
-    check_names(given, len(clusters))
-    phrases, details = [], []
-    for one, heights, mean in zip(clusters, scores, means, strict=True):
-        order = [int(j) for j in np.argsort(-heights, kind="stable")[:3]]
-        first = fields[order[0]]
-        details.append(f"{first.name}: {first.mean(mean[first.places])}")
-        told = [(fields[j], heights[j]) for j in order if heights[j] >= NOTABLE]
-        said = [each.phrase(mean[each.places], of_all[each.places], score) for each, score in told]
-        near = ["in the middle" if first.column.kind == "place" else "near the average"]
-        empty = ["without weight" if one.size else "empty"]
-        phrases.append((said or near) if one.weight > 0 else empty)
-    found = name_clusters(phrases, details)
-    return [given.get(label, name) for label, name in enumerate(found)]
 
 
 def in_own_units(values: Any, scalers: Sequence[Any]) -> Any:

@@ -21,6 +21,7 @@ from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.attributes import forget
 from powermeans.system.containers import is_dask, to_array
+from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.report.details import Section, details
 from powermeans_tables.report.overview import map_data, map_of, overview
 from powermeans_tables.report.rows import Rows
@@ -92,7 +93,10 @@ def report(
     ...     written.stat().st_size < 100_000
     True
     """
-    if (prepare := getattr(model, "preparation_", None)) is not None and not is_dask(X):
+    prepare = getattr(model, "preparation_", None)
+    if isinstance(getattr(model, "steps", [[None]])[0][-1], Prepare):
+        (_, prepare), model = model.steps[0], model[1:]
+    if prepare is not None and not is_dask(X):
         X, model, scalers = prepare.transform(X), copy.copy(model), [prepare, *scalers]
         forget(model, "preparation_")
     if is_dask(X) or is_stream(X):
@@ -102,9 +106,9 @@ def report(
             "pass some of the rows, as an array"
         )
     X, weights = to_array(X, "X"), to_array(sample_weight, "sample_weight")
+    subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)
     if optimality is None:
         optimality = gap_in_a_moment(model, X, weights)
-    subject = Subject.of(model, X, sample_weight=weights, scalers=scalers, names=names)
     code = f"model = {type(model).__name__}(...)  # {model!r}"
     return write_page(subject, path, title, code, choice, optimality, max_points)
 
@@ -135,13 +139,15 @@ def _page(title: str, first: str, sections: list[Section], data: dict[str, Any])
         for name, title, body in sections
     )
     today = datetime.now().astimezone()
+    told = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
     parts = {
         "title": escaped(title),
         "date": f"{today.day} {today:%B %Y}",
         "overview": first,
         "version": escaped(version("powermeans")),
         "sections": "\n".join(bodies),
-        "data": _json(data),
+        # Nothing in it may end the element that holds it.
+        "data": re.sub("[<>&]", lambda found: f"\\u{ord(found[0]):04x}", told),
         "style": _file("page.css"),
         "script": _file("page.js"),
     }
@@ -150,9 +156,3 @@ def _page(title: str, first: str, sections: list[Section], data: dict[str, Any])
 
 def _file(name: str) -> str:
     return resources.files("powermeans_tables.report").joinpath("page", name).read_text("utf-8")
-
-
-def _json(data: dict[str, Any]) -> str:
-    """Return JSON in which nothing can end the element that holds it."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

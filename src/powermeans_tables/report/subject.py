@@ -13,7 +13,7 @@ from powermeans.explaining.summaries import Tally
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.types import FloatArray, IndexArray, Labels, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, SparseMatrix
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.reading.table import Table
@@ -47,7 +47,7 @@ class Subject:
 
     model: Any
     given: PointsLike
-    points: FloatArray | SparsePoints
+    points: FloatArray | SparseMatrix
     labels: Labels
     profile: Profile
     weights: FloatArray | None

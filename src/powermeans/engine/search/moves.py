@@ -1,8 +1,10 @@
 """The moves of a search: each takes a solution and returns one that is no worse.
 
 Annealing cannot carry a center from one side of the data to the other; these moves can. A new move
-is a function here and an entry in one of the two lists at the end. The function counts its steps by
-``search.count(move)``; a fitted model then has the number as ``spent_.moves["move"]``.
+is a function here and an entry in one of the two lists at the end. It takes random numbers from
+``search.fit.rng``, lets centers settle by ``search.descend``, which raises once the fit is over,
+and counts its steps by ``search.count(move)``: a fitted model then has the number as
+``spent_.moves["move"]``.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ def annealed_breathing(search: Search, solution: Solution, effort: Effort) -> So
     n_annealed = min(effort.n_annealed, len(search.population))
     for i in range(n_annealed):
         name = f"improving solution {i + 1} of {n_annealed} again"
-        search.history.phase(name, i, n_annealed)
+        search.fit.history.phase(name, i, n_annealed)
         search.begin(search.population[i])
         search.population[i] = breathed(search, search.population[i], annealed=True)
     search.population = different(search.population)
@@ -72,7 +74,7 @@ def crossings(search: Search, solution: Solution, effort: Effort) -> Solution:
     search.begin(population[0])
     n_fruitless = 0
     while n_fruitless < effort.n_crossings and population[0].inertia > search.perfect:
-        search.history.phase("crossing solutions", n_fruitless, effort.n_crossings)
+        search.fit.history.phase("crossing solutions", n_fruitless, effort.n_crossings)
         child = _child(search, population, effort)
         gains = child.betters(population[0], by=effort.least_gain)
         n_fruitless = 0 if gains else n_fruitless + 1
@@ -91,7 +93,7 @@ def single_moves(search: Search, solution: Solution, effort: Effort) -> Solution
     """
     if search.moves is None:
         return solution
-    search.history.phase("moving single rows")
+    search.fit.history.phase("moving single rows")
     moved = search.moves.move_points(solution.centers, PASSES_OF_SINGLE_MOVES)
     search.count(single_moves, moved.n_moves)
     better = search.measured(moved.centers)
@@ -153,7 +155,7 @@ def added_and_removed(
     left = np.delete(more, removed, axis=0)
     left = search.descend(left, annealing, search.short_lloyd(max_iter=6))
     search.count(annealed_breathing if annealed else breathing)
-    if search.history.records[-1].inertia >= solution.inertia:
+    if search.fit.history.records[-1].inertia >= solution.inertia:
         # Most steps end here: the last sweep tells without another one to measure it.
         return solution
     better = search.measured(left)
@@ -227,7 +229,7 @@ def _swapped(search: Search, solution: Solution, effort: Effort, n_swaps: int) -
     moved = moves.move_points(solution.centers, 2)  # swaps move points too, near their centers
     n_centers, n_features = moved.centers.shape
     cost = n_features + THRESHOLDS.feature_cost
-    of_sweeps = effort.n_sweeps_of_swaps * search.rows.n_places * n_centers
+    of_sweeps = effort.n_sweeps_of_swaps * search.rows.n_distinct * n_centers
     most = max(of_sweeps, THRESHOLDS.work_of_swaps / cost)
     least = THRESHOLDS.work_not_noticed / cost
     found = moves.swap_centers(moved.centers, n_swaps, most, effort.least_gain, least)

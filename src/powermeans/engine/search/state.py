@@ -8,16 +8,15 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 
-from powermeans.engine.anneal import Callback, Stage, anneal
+from powermeans.engine.anneal import Stage, anneal
 from powermeans.engine.fit import Fit
-from powermeans.engine.history import History
 from powermeans.engine.search.effort import THRESHOLDS
 from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.stopping import CentersSettled, InertiaSettled, StopRule
 from powermeans.mathematics.rules import rule_at
 from powermeans.mathematics.schedules import Fixed, Geometric, Whole
 from powermeans.mathematics.sums import Spread, mean_over_columns
-from powermeans.points.protocol import Moves, Rows
+from powermeans.points.protocol import Moves, Points
 from powermeans.types import FloatArray, Labels
 
 # A gain smaller than this share of the inertia is rounding.
@@ -37,7 +36,7 @@ class Solution:
         """Weighted sum of squared distances to the nearest centers."""
         return float(self.spread.error.sum())
 
-    def labels(self, rows: Rows) -> Labels:
+    def labels(self, rows: Points) -> Labels:
         """Return the center of least squared distance and price of each point."""
         if not np.any(self.prices):
             return rows.assign(self.centers)[0]
@@ -70,11 +69,9 @@ class SearchStopped(Exception):
 class Search:
     """A search for centers of low inertia, which keeps the best so far."""
 
-    rows: Rows
+    rows: Points
     stages: Sequence[Stage]  # of the fit: the last is Lloyd's rule, and one before it anneals
     fit: Fit
-    history: History
-    callback: Callback | None = None
     _: KW_ONLY
     least_gain: float = _ROUNDING  # see `Effort`, of the first
     price: float = 0.0  # of each center, by which solutions of different sizes compare
@@ -104,26 +101,25 @@ class Search:
 
     def move_up_to(self, most_values: int) -> None:
         """Move single points and centers, unless the points have more values."""
-        n_values = self.rows.n_places * self.rows.n_features
+        n_values = self.rows.n_distinct * self.rows.n_features
         self.moves = self.rows.moves if n_values <= most_values else None
 
     def descend(
         self, centers: FloatArray, first_stages: Sequence[Stage] = (), last: Stage | None = None
     ) -> FloatArray:
         """Go through the first stages, unless it is late, and the last, by default Lloyd's rule."""
-        n_before = len(self.history.records)
-        stages = [*(() if self.fit.is_late() else first_stages), last or self.lloyd]
+        n_before = len(self.fit.history.records)
         try:
-            ends = anneal(self.rows, centers, stages, self.history, self.callback)
+            end = anneal(self.rows, centers, [*first_stages, last or self.lloyd], self.fit)
         except BaseException:
-            if len(self.history.records) > n_before:
+            if len(self.fit.history.records) > n_before:
                 self._keep_last_sweep()
             raise
-        if ends[-1].was_stopped:
-            if self._competes(ends[-1].centers):
-                self.begin(self.measured(ends[-1].centers))
-            raise SearchStopped(ends[-1].reason)
-        return ends[-1].centers
+        if end.was_stopped:
+            if self._competes(end.centers):
+                self.begin(self.measured(end.centers))
+            raise SearchStopped(end.reason)
+        return end.centers
 
     def short_lloyd(self, max_iter: int) -> Stage:
         """Return a stage of at most this many sweeps by Lloyd's rule."""
@@ -152,40 +148,40 @@ class Search:
 
     def begin(self, solution: Solution) -> None:
         """Begin a chain of solutions, each better than the one before."""
-        self.history.accepted.append([solution.inertia])
+        self.fit.history.accepted.append([solution.inertia])
         self._keep_if_best(solution)
 
     def accept(self, solution: Solution) -> None:
         """Go on from this solution in the chain, where it is better."""
-        chain = self.history.accepted[-1]
+        chain = self.fit.history.accepted[-1]
         if solution is not self._best and solution.inertia < chain[-1]:
             chain.append(solution.inertia)
         self._keep_if_best(solution)
 
     def count(self, move: Callable[..., object], n_steps: int = 1) -> None:
         """Count steps of a move, which `spent_` tells by its name."""
-        self.history.moves[move.__name__] += n_steps
+        self.fit.history.moves[move.__name__] += n_steps
 
     def is_cheap(self, n_centers: int) -> bool:
         """Return whether nobody notices a sweep."""
-        work = self.rows.n_places * n_centers * (self.rows.n_features + THRESHOLDS.feature_cost)
+        work = self.rows.n_distinct * n_centers * (self.rows.n_features + THRESHOLDS.feature_cost)
         return work <= THRESHOLDS.work_not_noticed
 
     def _keep_if_best(self, solution: Solution) -> None:
         if self._best is None or self.cost(solution) < self.cost(self._best) * (1 - _ROUNDING):
             self._best = solution
-            self.history.keep(solution.centers)
+            self.fit.history.keep(solution.centers)
 
     def _keep_last_sweep(self) -> None:
         """Keep the centers of a descent that was interrupted, if its last sweep tells enough."""
-        last = self.history.last
+        last = self.fit.history.last
         assert last is not None, "a sweep was complete"
         if not self._competes(last.centers) or last.power != -math.inf:
             return
         # Of the centers before the sweep, which cost no less.
         if last.inertia + self.price * len(last.centers) < self.cost(self.best):
-            self.history.accepted.append([last.inertia])
-            self.history.keep(last.centers)
+            self.fit.history.accepted.append([last.inertia])
+            self.fit.history.keep(last.centers)
 
     def _competes(self, centers: FloatArray) -> bool:
         """Return whether these centers may better the best: without a price, not with another k."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.points.by_definition import greedy_seeds_by_definition
-from powermeans.points.protocol import Rows, Sampler, sampler_of
+from powermeans.points.protocol import Points, Sampler, sampler_of
 from powermeans.types import FloatArray, IndexArray
 
 # A sample has this many points for each seed, and at least so many in all. It is taken where points
@@ -48,7 +48,7 @@ def n_greedy_candidates(n_clusters: int) -> int:
 
 
 def choose_seeds(
-    rows: Rows,
+    rows: Points,
     n_centers: int,
     rng: np.random.RandomState,
     *,
@@ -97,7 +97,7 @@ def choose_seeds(
 
 
 def drawn_sample(
-    rows: Rows, n_drawn: int, rng: np.random.RandomState
+    rows: Points, n_drawn: int, rng: np.random.RandomState
 ) -> tuple[IndexArray, FloatArray]:
     """Draw points that stand for all, and return them and the weight for which each stands.
 
@@ -108,10 +108,10 @@ def drawn_sample(
     from_mean = _Inertia(rows.mean()[None, :])
     total_weight, total = rows.total_weight, rows.inertia_about_mean()
 
-    def chance(some: Rows) -> FloatArray:
+    def chance(some: Points) -> FloatArray:
         return 0.5 / total_weight + 0.5 * from_mean.sq_dist(some) / total
 
-    def mass(some: Rows, weights: FloatArray) -> FloatArray:
+    def mass(some: Points, weights: FloatArray) -> FloatArray:
         return weights * chance(some)
 
     places, steps = random_places(rows, rng, 2), (np.arange(n_drawn) + rng.uniform()) / n_drawn
@@ -122,7 +122,7 @@ def drawn_sample(
     return drawn, 1 / (n_drawn * chance(sampler_of(rows).some(drawn)))
 
 
-def _opened(rows: Rows, places: FloatArray, n_needed: int) -> Drawn:
+def _opened(rows: Points, places: FloatArray, n_needed: int) -> Drawn:
     """Return the points in blocks if there are many at this many places, else in their order."""
     # Blocks of dense points are read without a copy.
     is_dense = rows.n_stored == rows.n_points * rows.n_features
@@ -166,7 +166,7 @@ def _completed(points: Drawn, chosen: IndexArray, n_seeds: int) -> IndexArray:
     if 0 < (total := points.total(inertia)) < math.inf:
         total_away = points.total(inertia.weight_away)
 
-        def mass(rows: Rows, weights: FloatArray) -> FloatArray:
+        def mass(rows: Points, weights: FloatArray) -> FloatArray:
             nearest = inertia.sq_dist(rows)
             return np.where(nearest > 0, weights, 0.0) / total_away + weights * nearest / total
 
@@ -178,24 +178,24 @@ class _Inertia:
 
     def __init__(self, seeds: FloatArray) -> None:
         self._seeds = seeds
-        self._last: tuple[Rows, FloatArray] | None = None
+        self._last: tuple[Points, FloatArray] | None = None
 
-    def __call__(self, rows: Rows, weights: FloatArray) -> FloatArray:
+    def __call__(self, rows: Points, weights: FloatArray) -> FloatArray:
         """Return the mass of each point."""
         return weights * self.sq_dist(rows)
 
-    def sq_dist(self, rows: Rows) -> FloatArray:
+    def sq_dist(self, rows: Points) -> FloatArray:
         """Return the squared distances alone."""
         if self._last is None or self._last[0] is not rows:
             self._last = rows, rows.nearness(self._seeds).sq_dist()
         return self._last[1]
 
-    def weight_away(self, rows: Rows, weights: FloatArray) -> FloatArray:
+    def weight_away(self, rows: Points, weights: FloatArray) -> FloatArray:
         """Return the weights of the points that are not at a seed, and zero for others."""
         return np.where(self.sq_dist(rows) > 0, weights, 0.0)
 
 
-def _weight(rows: Rows, weights: FloatArray) -> FloatArray:
+def _weight(rows: Points, weights: FloatArray) -> FloatArray:
     return weights
 
 
@@ -203,7 +203,7 @@ def _even_steps(n_steps: int) -> FloatArray:
     return (np.arange(n_steps) + 0.5) / n_steps
 
 
-def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> FloatArray:
+def uniform_seeds(rows: Points, n_centers: int, rng: np.random.RandomState) -> FloatArray:
     """Draw places by the weight of their points, without repeats if there are enough places."""
     order, key = order_by_place(rows, rng)
     weights = rows.sample_weight(order)
@@ -219,20 +219,20 @@ def uniform_seeds(rows: Rows, n_centers: int, rng: np.random.RandomState) -> Flo
     return rows.take(np.resize(drawn, n_centers))
 
 
-Mass = Callable[[Rows, FloatArray], FloatArray]
+Mass = Callable[[Points, FloatArray], FloatArray]
 """Returns the mass of each point, given some points and their weights."""
 
 
 # Orders by place.
 
 
-def random_places(rows: Rows, rng: np.random.RandomState, n_places: int) -> FloatArray:
+def random_places(rows: Points, rng: np.random.RandomState, n_places: int) -> FloatArray:
     """Draw places about as far from the mean as the points are, (n_places, n_features)."""
     directions = rng.standard_normal((n_places, rows.n_features)) / math.sqrt(rows.n_features)
     return rows.mean() + rows.spread_of_features() * directions
 
 
-def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:
+def order_by_place(rows: Points, rng: np.random.RandomState) -> tuple[IndexArray, FloatArray]:
     """Sort the points by the sum of squared distances from two random places, and return both.
 
     Equal points have equal sums; others only by chance.
@@ -242,7 +242,7 @@ def order_by_place(rows: Rows, rng: np.random.RandomState) -> tuple[IndexArray, 
     return order, key[order]
 
 
-def key_from(rows: Rows, places: FloatArray) -> FloatArray:
+def key_from(rows: Points, places: FloatArray) -> FloatArray:
     """Return the sum of squared distances of each point from two places."""
     one, other = places
     key = rows.nearness(one[None, :]).sq_dist()
@@ -280,7 +280,7 @@ class NeedsOrder(Exception):
 class Drawn(Protocol):
     """Points to draw from; those that a mass gets have weights of one, beside their own."""
 
-    rows: Rows
+    rows: Points
 
     @property
     def order(self) -> IndexArray:
@@ -308,7 +308,7 @@ class Drawn(Protocol):
 class PointsInOrder:
     """Draw points along an order of all."""
 
-    def __init__(self, rows: Rows, places: FloatArray) -> None:
+    def __init__(self, rows: Points, places: FloatArray) -> None:
         self.rows = rows
         key = key_from(rows, places)
         self.order = _stable_order(key)
@@ -363,7 +363,7 @@ class Bins:
 class PointsInBlocks:
     """Draw points along the order of their keys without that order, a block at a time."""
 
-    def __init__(self, rows: Rows, sampler: Sampler, places: FloatArray) -> None:
+    def __init__(self, rows: Points, sampler: Sampler, places: FloatArray) -> None:
         self.rows, self._sampler, self._places = rows, sampler, places
         step = -(-rows.n_points // _SAMPLED_KEYS)
         self._bins = Bins.of(key_from(sampler.some(np.arange(0, rows.n_points, step)), places))
@@ -431,7 +431,7 @@ class PointsInBlocks:
         order = np.argsort(keys, kind="stable")
         return indices[order], bins[order]
 
-    def _blocks(self) -> Iterator[tuple[int, FloatArray, Rows]]:
+    def _blocks(self) -> Iterator[tuple[int, FloatArray, Points]]:
         """Yield the first index of some points at a time, their weights, and the points."""
         n_points = self.rows.n_points
         for start in range(0, n_points, _POINTS_AT_ONCE):

@@ -9,7 +9,8 @@ import numpy as np
 
 from powermeans.engine.seeds.choose import PointsInOrder, random_places
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import Rows, sampler_of
+from powermeans.points.protocol import Points, sampler_of
+from powermeans.system.containers import real
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
@@ -53,12 +54,12 @@ class MarkovChainSeeds:
     exponent: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.chain_length != int(self.chain_length) or self.chain_length < 1:
+        if not 1 <= real(self.chain_length) < 2**31 or self.chain_length % 1:
             raise ValueError(
-                f"chain_length={self.chain_length!r} must be a whole number of at least 1: "
+                f"chain_length={self.chain_length!r} must be a whole number from 1 to 2**31 - 1: "
                 "pass for example 200"
             )
-        if not 0 <= self.exponent < math.inf:
+        if not 0 <= real(self.exponent) < math.inf:
             raise ValueError(
                 f"exponent={self.exponent!r} must be finite and not negative: pass for example 2.0"
             )
@@ -69,7 +70,7 @@ class MarkovChainSeeds:
         """Return seeds among points of weight one."""
         return self.seeds(open_rows(np.ascontiguousarray(X)), n_clusters, random_state)
 
-    def seeds(self, rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
+    def seeds(self, rows: Points, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
         """Return seeds among rows that have an order."""
         points = PointsInOrder(rows, random_places(rows, rng, 2))
         chosen = points.draw(lambda _, weights: weights, rng.uniform(size=1))
@@ -99,14 +100,14 @@ class _Proposal:
         total = points.total(lambda rows, weights: weights * rows.nearness(first).sq_dist())
         return cls(first, points.rows.total_weight, total)
 
-    def chance(self, rows: Rows) -> FloatArray:
+    def chance(self, rows: Points) -> FloatArray:
         """Return the chance of each point for each unit of its weight."""
         by_weight = np.full(rows.n_points, 0.5 / self.total_weight)
         if self.total <= 0:
             return by_weight
         return by_weight + 0.5 * rows.nearness(self.first).sq_dist() / self.total
 
-    def __call__(self, rows: Rows, weights: FloatArray) -> FloatArray:
+    def __call__(self, rows: Points, weights: FloatArray) -> FloatArray:
         return weights * self.chance(rows)
 
 

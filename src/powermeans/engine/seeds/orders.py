@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.points.checks.points import divide_by_power_of_two
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 _Keys = NDArray[np.uint64]
 
 
 def order_by_chance(
-    points: Points | SparsePoints, weights: FloatArray | None, rng: np.random.RandomState
+    points: Matrix | SparseMatrix, weights: FloatArray | None, rng: np.random.RandomState
 ) -> IndexArray:
     """Return a random order that depends on the points, and not on their rows.
 
@@ -28,8 +28,8 @@ def order_by_chance(
 
 
 def _in_own_unit(
-    points: Points | SparsePoints, weights: FloatArray | None
-) -> Points | SparsePoints:
+    points: Matrix | SparseMatrix, weights: FloatArray | None
+) -> Matrix | SparseMatrix:
     """Return the points divided by the power of two above the largest entry that has a weight."""
     of_weight = points if weights is None or weights.all() else points[weights > 0]
     entries = of_weight.data if sparse.issparse(of_weight) else of_weight
@@ -37,14 +37,14 @@ def _in_own_unit(
     return divide_by_power_of_two(points, math.frexp(largest)[1])
 
 
-def row_keys(points: Points | SparsePoints, rng: np.random.RandomState) -> _Keys:
+def row_keys(points: Matrix | SparseMatrix, rng: np.random.RandomState) -> _Keys:
     """Return a random number for each row, equal for equal rows, dense or canonical CSR."""
     factors = np.asarray(rng.randint(0, 2**64, size=points.shape[1], dtype=np.uint64))
     factors |= np.uint64(1)  # an even factor would lose bits
     return _keys_of_sparse(points, factors) if sparse.issparse(points) else _keys(points, factors)
 
 
-def _keys(points: Points, factors: _Keys) -> _Keys:
+def _keys(points: Matrix, factors: _Keys) -> _Keys:
     keys = np.empty(len(points), dtype=np.uint64)
     n_rows = max(1, 2**17 // points.shape[1])
     for start in range(0, len(points), n_rows):
@@ -53,14 +53,14 @@ def _keys(points: Points, factors: _Keys) -> _Keys:
     return keys
 
 
-def _keys_of_sparse(points: SparsePoints, factors: _Keys) -> _Keys:
+def _keys_of_sparse(points: SparseMatrix, factors: _Keys) -> _Keys:
     """Return the same keys: entries that are not stored are zeros, whose bits are zero."""
     totals = np.zeros(points.nnz + 1, dtype=np.uint64)
     np.cumsum(_bits(points.data) * factors[points.indices], out=totals[1:])
     return totals[points.indptr[1:]] - totals[points.indptr[:-1]]
 
 
-def _bits(values: Points) -> _Keys:
+def _bits(values: Matrix) -> _Keys:
     unsigned = np.dtype(f"u{values.dtype.itemsize}")
     # Minus zero equals zero but has other bits; adding zero makes it zero.
     return _mixed((values + values.dtype.type(0)).view(unsigned).astype(np.uint64, copy=False))

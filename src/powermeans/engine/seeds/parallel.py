@@ -12,7 +12,8 @@ from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.samples import race, total_of_parts
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
+from powermeans.system.containers import real
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
@@ -55,9 +56,11 @@ class ParallelSeeds:
     oversampling: float = 2.0
 
     def __post_init__(self) -> None:
-        if self.n_rounds < 1:
-            raise ValueError(f"n_rounds={self.n_rounds!r} must be at least 1: pass for example 5")
-        if not 0 < self.oversampling < math.inf:
+        if not 1 <= real(self.n_rounds) < 2**31 or self.n_rounds % 1:
+            raise ValueError(
+                f"n_rounds={self.n_rounds!r} must be a whole number from 1 to 2**31 - 1: pass 5"
+            )
+        if not 0 < real(self.oversampling) < math.inf:
             raise ValueError(
                 f"oversampling={self.oversampling!r} must be positive and finite: pass for "
                 "example 2.0"
@@ -77,7 +80,7 @@ class ParallelSeeds:
 
     def candidates(
         self,
-        rows: Rows,
+        rows: Points,
         n_clusters: int,
         rng: np.random.RandomState,
         *,
@@ -95,7 +98,8 @@ class ParallelSeeds:
             return Candidates(rows.take(everything), weights, rows, divergence)
         found = np.empty((0, rows.n_features))
         for _ in range(self.n_rounds):
-            drawn = first_of_race(rows, found, n_drawn, rng.randint(2**31 - 1))
+            # Fewer if all others are at a candidate.
+            drawn = race(rows, n_drawn, rng.randint(2**31 - 1), centers=found).with_a_chance()
             found = np.concatenate([found, drawn])
             if not len(drawn):
                 break  # every point is at a candidate
@@ -112,7 +116,7 @@ class Candidates:
 
     points: FloatArray
     weights: FloatArray
-    origin: Rows  # the rows that they are from
+    origin: Points  # the rows that they are from
     divergence: Divergence = SquaredEuclidean()
 
     def seeds(
@@ -137,15 +141,6 @@ class Candidates:
         return centers
 
 
-def first_of_race(rows: Rows, centers: FloatArray, n_drawn: int, key: int) -> FloatArray:
-    """Draw points without replacement by weight times squared distance to the nearest center.
-
-    It returns fewer than `n_drawn` if all others are at a center.
-    """
-    points: FloatArray = race(rows, n_drawn, key, centers=centers).with_a_chance()
-    return points
-
-
 @dataclass(frozen=True, slots=True)
 class _WeightsNearest:
     """Add up the weights of the points nearest to each center, without sums of points."""
@@ -157,7 +152,7 @@ class _WeightsNearest:
         """The size of the result of a part."""
         return 8 * len(self.centers)
 
-    def __call__(self, rows: Rows, number: int) -> FloatArray:
+    def __call__(self, rows: Points, number: int) -> FloatArray:
         labels, _ = rows.assign(self.centers)
         weights = rows.sample_weight(np.arange(rows.n_points))
         return np.asarray(np.bincount(labels, weights, minlength=len(self.centers)))

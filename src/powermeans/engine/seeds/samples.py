@@ -15,21 +15,21 @@ import numpy as np
 
 from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.csr import stacked
-from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.points.protocol import Points
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSample:
     """Points that stand for all, in a random order."""
 
-    points: Points | SparsePoints  # in the kind they live in
+    points: Matrix | SparseMatrix  # in the kind they live in
     weights: FloatArray  # that each stands for; their mean is the mean weight of all points
     is_all: bool  # no point with a weight is missing
 
 
 def weighted_sample(
-    rows: Rows, n_drawn: int, rng: np.random.RandomState, *, n_least: int = 1
+    rows: Points, n_drawn: int, rng: np.random.RandomState, *, n_least: int = 1
 ) -> WeightedSample:
     """Draw points without replacement, the heavier the likelier.
 
@@ -47,8 +47,8 @@ def weighted_sample(
 
 
 def raced_sample(
-    rows: Rows, n_drawn: int, rng: np.random.RandomState
-) -> tuple[Points | SparsePoints, FloatArray]:
+    rows: Points, n_drawn: int, rng: np.random.RandomState
+) -> tuple[Matrix | SparseMatrix, FloatArray]:
     """Draw points without replacement, and return them and the weight that each stands for.
 
     Half of the rate of a point is its share of the weight, and half that of the inertia about the
@@ -70,7 +70,7 @@ def raced_sample(
     return arrived.points[:n_drawn], arrived.stand_for(n_drawn)
 
 
-def distinct_places(rows: Rows, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
+def distinct_places(rows: Points, n_drawn: int, rng: np.random.RandomState) -> FloatArray:
     """Draw places by the weight of their points, without repeats unless there are too few places.
 
     It takes one pass, and holds `n_drawn` of them.
@@ -87,7 +87,7 @@ class Arrived:
     n_kept: int
     times: FloatArray  # logarithms, for extreme rates; infinite for points without a chance
     rates: FloatArray  # logarithms
-    points: Points | SparsePoints
+    points: Matrix | SparseMatrix
     weights: FloatArray
     n_weighing: int  # points with a weight, of all that ran
     of_places: bool
@@ -125,7 +125,7 @@ class Arrived:
 
 
 def race(
-    rows: Rows,
+    rows: Points,
     n_kept: int,
     key: int,
     *,
@@ -172,7 +172,7 @@ class _Race:
         """The largest size of the result of a part."""
         return 8 * self.n_kept * (int(self.centers.shape[1]) + 3)
 
-    def __call__(self, rows: Rows, number: int) -> Arrived:
+    def __call__(self, rows: Points, number: int) -> Arrived:
         weights = rows.sample_weight(np.arange(rows.n_points))
         rates = self._rates(rows, weights)
         uniforms = _uniforms_of_rows(self.key, int(self.starts[number]), len(weights))
@@ -185,7 +185,7 @@ class _Race:
             self.n_kept, times, rates[first], points, weights[first], n_weighing, self.of_places
         )
 
-    def _rates(self, rows: Rows, weights: FloatArray) -> FloatArray:
+    def _rates(self, rows: Points, weights: FloatArray) -> FloatArray:
         """Return logarithms of the rates."""
         with np.errstate(divide="ignore"):
             rates: FloatArray = np.log(weights)
@@ -193,7 +193,7 @@ class _Race:
                 rates += np.log(self.offset + rows.nearness(self.centers).sq_dist())
         return rates
 
-    def _first(self, rows: Rows, times: FloatArray) -> tuple[IndexArray, FloatArray]:
+    def _first(self, rows: Points, times: FloatArray) -> tuple[IndexArray, FloatArray]:
         """Return the indices and times of the first to arrive, at most `n_kept`."""
         first, n_looked_at = _earliest(times, self.n_kept), self.n_kept
         if self.of_places:

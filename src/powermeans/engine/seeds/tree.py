@@ -16,7 +16,8 @@ from powermeans.engine.seeds.choose import (
 )
 from powermeans.mathematics.rules import Hard
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import Rows, sampler_of
+from powermeans.points.protocol import Points, sampler_of
+from powermeans.system.containers import real
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -54,8 +55,10 @@ class TreeSeeds:
     n_sweeps: int = 2
 
     def __post_init__(self) -> None:
-        if self.n_sweeps < 0:
-            raise ValueError(f"n_sweeps={self.n_sweeps!r} must not be negative: pass for example 2")
+        if not 0 <= real(self.n_sweeps) < 2**31 or self.n_sweeps % 1:
+            raise ValueError(
+                f"n_sweeps={self.n_sweeps!r} must be a whole number from 0 to 2**31 - 1: pass 2"
+            )
 
     def __call__(
         self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState
@@ -63,13 +66,13 @@ class TreeSeeds:
         """Return seeds of points of weight one."""
         return self.seeds(open_rows(np.ascontiguousarray(X)), n_clusters, random_state)
 
-    def seeds(self, rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
+    def seeds(self, rows: Points, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
         """Return seeds of rows in memory."""
         return self.planted(rows, n_clusters, rng)[0]
 
     def planted(
         self,
-        rows: Rows,
+        rows: Points,
         n_clusters: int,
         rng: np.random.RandomState,
         seconds_left: Callable[[], float] = lambda: math.inf,
@@ -102,7 +105,7 @@ class TreeSeeds:
 
     def _in_cell(
         self,
-        cell: Rows,
+        cell: Points,
         quota: int,
         n_all: int,
         rng: np.random.RandomState,
@@ -115,18 +118,18 @@ class TreeSeeds:
         return centers, cell.assign(centers)[0]
 
 
-def _coarse_centers(rows: Rows, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
+def _coarse_centers(rows: Points, n_clusters: int, rng: np.random.RandomState) -> FloatArray:
     """Return centers of a few cells, found in a sample."""
     # More cells take less time, fewer come nearer to k-means++ over all points.
     n_cells = max(1, round(0.5 * math.sqrt(n_clusters)))
     n_drawn = 256 * n_cells
-    if n_drawn < rows.n_places:
+    if n_drawn < rows.n_distinct:
         drawn, weights = drawn_sample(rows, n_drawn, rng)
         rows = sampler_of(rows).some(drawn, weights)
     return _descended(rows, uniform_seeds(rows, n_cells, rng), 4)
 
 
-def _descended(rows: Rows, centers: FloatArray, n_sweeps: int) -> FloatArray:
+def _descended(rows: Points, centers: FloatArray, n_sweeps: int) -> FloatArray:
     for _ in range(n_sweeps):
         centers = rows.sweep(centers, Hard()).centers(fallback=centers)
     return centers

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from powermeans import divergences
-from powermeans.engine.anneal import Callback, Stage, StageEnd
-from powermeans.engine.fit import Fit
+from powermeans.engine.anneal import Result, Stage
+from powermeans.engine.fit import Callback, Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.stopping import StopRule
 from powermeans.errors import ArgumentError
@@ -25,18 +25,15 @@ from powermeans.methods.balanced.size_limited import (
     sample_for_sizes,
     within_limits,
 )
-from powermeans.methods.balanced.size_limits import SizeLimits, weight_of_each
-from powermeans.methods.balanced.sizes import check_sizes
-from powermeans.methods.base import CenterEstimator, Run, Start
+from powermeans.methods.balanced.size_limits import SizeLimits, weight_of_each, whole
+from powermeans.methods.base import CenterEstimator
 from powermeans.methods.power_kmeans import (
     PowerKMeans,
     annealing_attributes,
     as_power_kmeans,
-    report_ends,
 )
 from powermeans.points.needs import Needs
-from powermeans.points.opening import Opened
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 # The relative fall of the cost that ends a descent within limits of size.
@@ -215,51 +212,46 @@ class BalancedKMeans(CenterEstimator):
         tags.input_tags.sparse &= divergences.kind_of(self.divergence).takes_sparse
         return tags
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        self._hard_limits(data.rows)  # sizes that cannot be had are refused before the search
-        return []
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        self._hard_limits(points)  # sizes that cannot be had are refused before the search
+        return as_power_kmeans(self)._stages(points, fit)
 
-    def _nothing_learned(self) -> Sizes:
-        return Sizes()
-
-    def _run(self, start: Start) -> list[StageEnd]:
-        inner = as_power_kmeans(self)
-        data, fit = start.data, start.fit
-        seeds = functools.partial(inner._initial_centers, data, fit)
-        start = replace(start, stages=inner._stages(data, fit), seeds=seeds)
-        fit.rules_apply = False  # until all points are brought to sizes
-        found = inner.find_centers(start)
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        inner, learned = as_power_kmeans(self), Sizes()
+        fit.learned, fit.rules_apply = learned, False  # until all points are brought to sizes
+        found = inner.find_centers(points, fit)
         if found.was_stopped:
-            return found.ends
-        start.learned.nearby = found.nearby
-        start.learned.limits = limits = self._limits(start)
+            return found
+        learned.nearby = found.nearby
+        learned.limits = limits = self._limits(points, fit)
         limited = LimitedFit(
-            start,
+            points,
+            fit,
             limits,
-            sample_for_sizes(start, self.n_clusters, self._needs().measure),
+            sample_for_sizes(points, self.n_clusters, self._needs().measure),
             inner.has_means,
             self.max_iter,
             _LEAST_FALL[self.effort],
             divides=self._divides(inner),
         )
         others = found.solutions[1 : found.n_starts]
-        drawn = [start.seeds() for _ in range(found.n_starts - 1)]
-        return found.ends + limited.run([found.centers, *others, *drawn])
+        drawn = [fit.seeds.draw(points, fit) for _ in range(found.n_starts - 1)]
+        return limited.run([found.centers, *others, *drawn]).after(found)
 
     def _divides(self, inner: PowerKMeans) -> bool:
         """Return whether clusters that are much too large give their points to other centers."""
         return inner.has_means and self._draws_centers()
 
-    def _limits(self, start: Start) -> SizeLimits:
+    def _limits(self, points: Points, fit: Fit) -> SizeLimits:
         """Return the wished sizes, by the mean squared distance of the run so far."""
-        limits, balance = self._hard_limits(start.data.rows), self._balance()
+        limits, balance = self._hard_limits(points), self._balance()
         if balance in (0, 1):
             return limits
-        error = float(start.data.rows.spread(start.best_centers()).error.sum())
+        error = float(points.spread(fit.best_centers()).error.sum())
         unit = error / limits.total / limits.mean
         return replace(limits, curvature=balance / (1 - balance) * unit)
 
-    def _hard_limits(self, rows: Rows, unit: float = 1.0) -> SizeLimits:
+    def _hard_limits(self, rows: Points, unit: float = 1.0) -> SizeLimits:
         """Return the limits; rows weigh as many times what the user said as the unit says."""
         total = rows.total_weight / unit
         each, heaviest = float(total == rows.n_points), 0.0
@@ -281,15 +273,114 @@ class BalancedKMeans(CenterEstimator):
             return self.balance
         return 1.0 if self.size_min is None and self.size_max is None else 0.0
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        sizes: Sizes = start.learned
-        limits = sizes.limits or self._limits(start)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        sizes: Sizes = fit.learned
+        limits = sizes.limits or self._limits(points, fit)
         if sizes.prices is None:
             sizes.prices = np.zeros(self.n_clusters)
             if self._divides(as_power_kmeans(self)):
-                keep_divided(start, limits)
-        run = within_limits(start, ends, limits, sizes.prices)
-        return run.with_attributes(**annealing_attributes(start))
+                keep_divided(points, fit, limits)
+        result = within_limits(points, fit, result, limits, sizes.prices)
+        return result.with_attributes(**annealing_attributes(fit))
 
-    def _report_end(self, run: Run) -> None:
-        report_ends(run, self.verbose, "raise max_iter or tol")
+
+# Wished sizes of clusters: counts, weights, or shares of the whole.
+
+
+def check_sizes(
+    size_min: float | None,
+    size_max: float | None,
+    balance: float,
+    *,
+    n_clusters: int,
+    total: float,
+    heaviest: float,
+    each: float,
+) -> SizeLimits:
+    """Return the limits of sizes as weights.
+
+    Where all rows have the weight `each`, shares are rounded outwards to whole rows.
+    """
+    least = 0.0 if size_min is None else _weight(size_min, "size_min", total)
+    most = total if size_max is None else min(_weight(size_max, "size_max", total), total)
+    least = whole(least, each, up=not _is_share(size_min))
+    most = whole(most, each, up=_is_share(size_max))
+    if heaviest > most:
+        raise ArgumentError(
+            f"is less than the weight of one row, {heaviest:.6g}, which cannot be divided",
+            f"pass at least {heaviest:.6g}, or split the row into several",
+            argument="size_max",
+            value=size_max,
+        )
+    _refuse_impossible(size_min, size_max, least, most, n_clusters, total, each)
+    limits = SizeLimits(n_clusters, float(least), float(most), total)
+    if balance < 1:
+        return limits
+    mean, has_limits = total / n_clusters, size_min is not None or size_max is not None
+    lower, upper = whole(mean, each, up=False), whole(mean, each, up=True)
+    # No sizes are even where one row is heavier than the mean size.
+    beyond = heaviest if heaviest > mean and each == 0 and not has_limits else 0.0
+    tolerated = None
+    if each == 0:
+        tolerated = max(least, lower - heaviest), min(most, upper + heaviest)
+    return replace(
+        limits,
+        least=float(max(least, lower - beyond)),
+        most=float(min(most, upper + beyond)),
+        tolerated=tolerated,
+    )
+
+
+def _is_share(size: Any) -> bool:
+    return size is not None and not isinstance(size, Integral) and 0 < size < 1
+
+
+def _weight(size: Any, name: str, total: float) -> float:
+    """Return a size as weight: a float between 0 and 1 is a share of the whole."""
+    if not isinstance(size, Integral) and size == 1:
+        raise ArgumentError(
+            "may be a share of the whole or a size of one",
+            f"pass {name}=1 for one row, or leave it out",
+            argument=name,
+            value=size,
+        )
+    return size * total if _is_share(size) else float(size)
+
+
+def _refuse_impossible(
+    size_min: float | None,
+    size_max: float | None,
+    least: float,
+    most: float,
+    n_clusters: int,
+    total: float,
+    each: float,
+) -> None:
+    """Raise where no clusters can have these sizes."""
+    unit, mean = "rows" if each == 1 else "of weight", total / n_clusters
+    if size_max is not None and least > most:
+        raise ArgumentError(
+            f"is {least:.6g} {unit}, more than the largest size, {most:.6g}",
+            f"pass at most {most:.6g}, or raise the largest size",
+            argument="size_min",
+            value=size_min,
+        )
+    if n_clusters * most < total * (1 - 1e-12):
+        raise ArgumentError(
+            f"times {n_clusters} clusters makes {n_clusters * most:.6g} {unit}, and X has "
+            f"{total:.6g}",
+            f"pass at least {whole(mean, each, up=True):.6g}, or ask for at least "
+            f"{math.ceil(total / most)} clusters",
+            argument="size_max",
+            value=size_max,
+        )
+    if n_clusters * least > total * (1 + 1e-12):
+        n_most = math.floor(total / least)
+        fewer = f", or ask for at most {n_most} cluster{'s' * (n_most > 1)}" if n_most else ""
+        raise ArgumentError(
+            f"times {n_clusters} clusters makes {n_clusters * least:.6g} {unit}, and X has "
+            f"{total:.6g}",
+            f"pass at most {whole(mean, each, up=False):.6g}{fewer}",
+            argument="size_min",
+            value=size_min,
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from powermeans.points.opening import open_rows
-from powermeans.points.protocol import AskedNear, Rows, priced_of
+from powermeans.points.protocol import AskedNear, Points, priced_of
 from powermeans.types import FloatArray, IndexArray
 
 # A cluster is divided into as many as it would fill to this share of the largest size.
@@ -19,7 +19,7 @@ _FULL = 0.95
 _POINTS_OF_A_CENTER = 400
 
 
-def divided(rows: Rows, centers: FloatArray, most: float) -> FloatArray:
+def divided(rows: Points, centers: FloatArray, most: float) -> FloatArray:
     """Return as many centers, none with the points of several clusters of weight `most`.
 
     Where there are none of these, the same centers are returned.

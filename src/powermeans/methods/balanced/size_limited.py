@@ -5,27 +5,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
-from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.anneal import Result, Stage, anneal
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.search.effort import THRESHOLDS
-from powermeans.engine.search.search import n_values_each
+from powermeans.engine.search.search import values_per_point
 from powermeans.engine.updates import Learner, Sweep
 from powermeans.errors import warn_caller
-from powermeans.mathematics.rules import Hard, Priced, Rule
+from powermeans.mathematics.rules import Hard, Priced, Reached, Rule
 from powermeans.mathematics.sums import Sums, relabelled
-from powermeans.methods.balanced.borders import MOST_STEPS, with_better_prices
 from powermeans.methods.balanced.division import divided
-from powermeans.methods.balanced.prices import LearnPrices
 from powermeans.methods.balanced.size_limits import SizeLimits
-from powermeans.methods.balanced.transport import LabelledRows, assign_roughly, assign_within
-from powermeans.methods.base import Run, Start
-from powermeans.points.nearby import NearbyRows
+from powermeans.methods.balanced.transport import (
+    MOST_STEPS,
+    LabelledPoints,
+    assign_roughly,
+    assign_within,
+    with_better_prices,
+)
+from powermeans.methods.base import labelled, stored_centers
+from powermeans.points.nearby import NearbyPoints
 from powermeans.points.needs import Measure
-from powermeans.points.opening import InMemory, in_memory, rows_for
+from powermeans.points.opening import rows_for
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray, Labels
 
 # While prices are learned, sizes may in the end miss the limits by this share of all weight, and
@@ -45,7 +50,7 @@ class ExactSizes(Learner):
     Prices have nearly all points where they belong, and the sums are mended for the few others.
     """
 
-    rows: LabelledRows  # that the stage sweeps over
+    rows: LabelledPoints  # that the stage sweeps over
     limits: SizeLimits
     prices: FloatArray
     least_fall: float  # relative fall of the cost that counts as none
@@ -95,28 +100,26 @@ class ExactSizes(Learner):
         return self.prices
 
 
-def sample_for_sizes(start: Start, n_centers: int, measure: Measure) -> Start | None:
+def sample_for_sizes(points: Points, n_centers: int, measure: Measure) -> Points | None:
     """Return points drawn by weight, which then count the same, or None where all points do.
 
     Unlike the sample of a search, it has no weights: points that are not alike cannot fill a size.
     """
-    rows = start.data.rows
     n_drawn = max(
         THRESHOLDS.least_sampled,
         THRESHOLDS.sampled_for_each_center * n_centers,
-        int(THRESHOLDS.most_values_swapped / n_values_each(rows)),
+        int(THRESHOLDS.most_values_swapped / values_per_point(points)),
     )
-    if isinstance(start.data, InMemory) and rows.n_points <= 4 * n_drawn:
+    if points.parts is None and points.n_points <= 4 * n_drawn:
         return None
-    n_drawn = min(n_drawn, rows.n_points)
+    n_drawn = min(n_drawn, points.n_points)
     steps = (np.arange(n_drawn) + 0.5) / n_drawn
-    if isinstance(start.data, InMemory):
-        sums = np.cumsum(rows.sample_weight(np.arange(rows.n_points)))
+    if points.parts is None:
+        sums = np.cumsum(points.sample_weight(np.arange(points.n_points)))
         drawn = np.searchsorted(sums, steps * sums[-1])
     else:
-        drawn = np.sort(rows.nearness(np.empty((0, rows.n_features))).draw(steps))
-    points = rows.sample(drawn)
-    return replace(start, data=InMemory(points, None, rows_for(measure, points)))
+        drawn = np.sort(points.nearness(np.empty((0, points.n_features))).draw(steps))
+    return rows_for(measure, points.sample(drawn))
 
 
 @dataclass(slots=True)
@@ -125,63 +128,62 @@ class Sizes:
 
     limits: SizeLimits | None = None
     prices: FloatArray | None = None
-    nearby: NearbyRows | None = None  # where a search looked only at the centers near each point
+    nearby: NearbyPoints | None = None  # where a search looked only at the centers near each point
 
 
 @dataclass(frozen=True, slots=True)
 class LimitedFit:
     """Bring the clusters of a run to wished sizes."""
 
-    start: Start
+    points: Points
+    fit: Fit
     limits: SizeLimits
-    sample: Start | None  # of the points, in which starts are compared
+    sample: Points | None  # of the points, in which starts are compared
     has_means: bool  # whether centers are means of points that can be taken
     max_iter: int  # assignments in the end
     least_fall: float  # from one of these to the next, as a share of the cost
     divides: bool  # whether clusters that are much too large give their points to other centers
 
-    def run(self, found: Sequence[FloatArray]) -> list[StageEnd]:
+    def run(self, found: Sequence[FloatArray]) -> Result:
         """Go on from the best of these centers, and return how that ended."""
-        ends, self.start.learned.prices = self._run(found)
-        self.start.history.keep(ends[-1].centers)
-        return ends
+        result, self.fit.learned.prices = self._run(found)
+        self.fit.history.keep(result.centers)
+        return result
 
-    def _run(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
+    def _run(self, found: Sequence[FloatArray]) -> tuple[Result, FloatArray]:
         """Return how the descents ended, and the prices."""
-        is_in_memory = isinstance(self.start.data, InMemory)
-        self.start.fit.rules_apply = self.sample is None
+        fit = self.fit
+        fit.rules_apply = self.sample is None
         if self.divides:
             found = self._with_divided(found)
-        start = self._nearby(self.start, found[0])
-        start.history.phase("comparing starts within the limits of size")
-        ends, prices = self._best_of_starts(found)
-        if ends[-1].was_stopped:
-            return ends, prices
-        is_mended = is_in_memory and self.has_means
+        points = self._nearby(self.points, found[0])
+        fit.history.phase("comparing starts within the limits of size")
+        end, prices = self._best_of_starts(found)
+        if end.was_stopped:
+            return end, prices
+        is_mended = self.points.parts is None and self.has_means
         if not is_mended and (self.sample is not None or not self.has_means):
-            start.history.phase("learning prices of the centers")
-            learner = self._learner(start, ends[-1].centers, prices)
-            ends = _go_on(start, ends[-1].centers, learner, _MOST_SWEEPS)
+            fit.history.phase("learning prices of the centers")
+            learner = self._learner(points, end.centers, prices)
+            end = _go_on(points, fit, end.centers, learner, _MOST_SWEEPS)
             prices = learner.best_prices
-        if ends[-1].was_stopped:
-            return ends, prices
-        centers = ends[-1].centers
-        start.history.phase("bringing clusters to their sizes")
-        start.fit.rules_apply = True
+        if end.was_stopped:
+            return end, prices
+        fit.history.phase("bringing clusters to their sizes")
+        fit.rules_apply = True
         if not is_mended:
-            learner = replace(self._learner(start, centers, prices), holds_centers=True)
-            ends = _go_on(start, centers, learner, _MOST_SWEEPS)
-            # Whether sizes hold is told when they are known.
-            return [replace(end, has_converged=True) for end in ends], learner.best_prices
-        least_fall = (
-            self.least_fall if start.learned.nearby is None else max(self.least_fall, _ROUGH)
-        )
-        inner, exact = self._exact(start, prices, least_fall)
-        return _go_on(inner, centers, exact, self.max_iter), exact.best_prices
+            learner = replace(self._learner(points, end.centers, prices), holds_centers=True)
+            end = _go_on(points, fit, end.centers, learner, _MOST_SWEEPS)
+            # `within_limits` warns of sizes outside the limits.
+            return replace(end, has_converged=True), learner.best_prices
+        is_rough = fit.learned.nearby is not None
+        least_fall = max(self.least_fall, _ROUGH) if is_rough else self.least_fall
+        labelled, exact = self._exact(points, prices, least_fall)
+        return _go_on(labelled, fit, end.centers, exact, self.max_iter), exact.best_prices
 
     def _with_divided(self, found: Sequence[FloatArray]) -> Sequence[FloatArray]:
         """Divide the centers of too large clusters, and keep the first as they are too if quick."""
-        rows = (self.sample or self.start).data.rows
+        rows = self.sample or self.points
         most = self.limits.of_part(rows.total_weight).most
         # Clusters that are far too large take long to reach their sizes.
         if rows.n_points * self.limits.n_centers > 3e7:
@@ -190,55 +192,51 @@ class LimitedFit:
         return found if first is found[0] else [first, *found]
 
     def _exact(
-        self, start: Start, prices: FloatArray, least_fall: float
-    ) -> tuple[Start, ExactSizes]:
+        self, points: Points, prices: FloatArray, least_fall: float
+    ) -> tuple[LabelledPoints, ExactSizes]:
         """Return what descends with assignments nearly within the limits."""
-        rows = LabelledRows(start.data.rows)
+        rows = LabelledPoints(points)
         limits = self.limits.of_part(rows.total_weight)
-        inner = replace(start, data=replace(in_memory(start.data), rows=rows))
-        return inner, ExactSizes(rows, limits, prices, least_fall)
+        return rows, ExactSizes(rows, limits, prices, least_fall)
 
-    def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[list[StageEnd], FloatArray]:
+    def _best_of_starts(self, found: Sequence[FloatArray]) -> tuple[Result, FloatArray]:
         """Return the end with the least cost in the sample, and its prices."""
-        start, n_centers = self.sample or self.start, self.limits.n_centers
+        points, n_centers = self.sample or self.points, self.limits.n_centers
         if len(found) == 1 and (self.sample is None or self.has_means):
-            return [StageEnd(found[0], -math.inf, "there is one start")], np.zeros(n_centers)
-        best: tuple[float, StageEnd, FloatArray] | None = None
+            return Result(found[0], "there is one start"), np.zeros(n_centers)
+        best: tuple[float, Result, FloatArray] | None = None
         was_stopped = False
         for centers in found:
-            tried = self._tried(start, centers)
+            tried = self._tried(points, centers)
             best = tried if best is None or tried[0] < best[0] else best
-            _keep(start, best[1].centers, best[2])
+            _keep(self.fit, best[1].centers, best[2])
             if was_stopped := tried[1].was_stopped:
                 break
         assert best is not None, "there is a start"
-        return [replace(best[1], was_stopped=was_stopped)], best[2]
+        return replace(best[1], was_stopped=was_stopped), best[2]
 
-    def _tried(self, start: Start, centers: FloatArray) -> tuple[float, StageEnd, FloatArray]:
+    def _tried(self, points: Points, centers: FloatArray) -> tuple[float, Result, FloatArray]:
         """Return the cost, the end and the prices of a rough descent."""
         none = np.zeros(len(centers))
         if not self.has_means:
-            learner = self._learner(start, centers, none)
-            end = start.anneal(centers, [Stage.of(learner, _MOST_SWEEPS)])[-1]
+            learner = self._learner(points, centers, none)
+            end = anneal(points, centers, [Stage.of(learner, _MOST_SWEEPS)], self.fit)
             return learner.bound, end, learner.best_prices
-        start = self._nearby(start, centers)
-        inner, exact = self._exact(start, none, _ROUGH)
-        end = inner.anneal(centers, [Stage.of(exact, 20)])[-1]
+        labelled, exact = self._exact(self._nearby(points, centers), none, _ROUGH)
+        end = anneal(labelled, centers, [Stage.of(exact, 20)], self.fit)
         return exact.cost, end, exact.best_prices
 
-    def _nearby(self, start: Start, centers: FloatArray) -> Start:
-        """Return the start over rows that compare a point only with centers near its own."""
-        nearby: NearbyRows | None = start.learned.nearby
+    def _nearby(self, points: Points, centers: FloatArray) -> Points:
+        """Return points that compare each only with the centers near its own, after a search."""
+        nearby: NearbyPoints | None = self.fit.learned.nearby
         if nearby is None:
-            return start
-        rows = start.data.rows
-        if nearby.n_points != rows.n_points:
-            nearby = NearbyRows(rows, centers, rows.assign(centers)[0])
+            return points
+        if nearby.n_points != points.n_points:
+            nearby = NearbyPoints(points, centers, points.assign(centers)[0])
         nearby.sweep(centers, Hard())
-        return replace(start, data=replace(in_memory(start.data), rows=nearby))
+        return nearby
 
-    def _learner(self, start: Start, centers: FloatArray, prices: FloatArray) -> LearnPrices:
-        rows = start.data.rows
+    def _learner(self, rows: Points, centers: FloatArray, prices: FloatArray) -> LearnPrices:
         spread = rows.spread(centers)
         mean = float(spread.error.sum() / rows.total_weight)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -248,33 +246,31 @@ class LimitedFit:
 
 
 def _go_on(
-    start: Start, centers: FloatArray, learner: ExactSizes | LearnPrices, most: int
-) -> list[StageEnd]:
+    points: Points, fit: Fit, centers: FloatArray, learner: ExactSizes | LearnPrices, most: int
+) -> Result:
     """Sweep at most so often; after an interrupt, the last complete sweep counts."""
-    _keep(start, centers, learner.best_prices)
-    before = start.history.last
+    _keep(fit, centers, learner.best_prices)
+    before = fit.history.last
     try:
-        return start.anneal(centers, [Stage.of(learner, most)])
+        return anneal(points, centers, [Stage.of(learner, most)], fit)
     except BaseException:
-        last = start.history.last
+        last = fit.history.last
         if last is not None and last is not before:
-            _keep(start, last.centers, learner.best_prices)
+            _keep(fit, last.centers, learner.best_prices)
         raise
 
 
-def _keep(start: Start, centers: FloatArray, prices: FloatArray) -> None:
+def _keep(fit: Fit, centers: FloatArray, prices: FloatArray) -> None:
     """Remember these as the best of the run."""
-    start.history.keep(centers)
-    start.learned.prices = prices
+    fit.history.keep(centers)
+    fit.learned.prices = prices
 
 
-def keep_divided(start: Start, limits: SizeLimits) -> None:
+def keep_divided(points: Points, fit: Fit, limits: SizeLimits) -> None:
     """Divide too large clusters of a run that ended before centers moved within the limits."""
-    centers = start.history.centers
-    assert centers is not None, "every run has a sweep"
-    start.learned.nearby = None
-    if isinstance(start.data, InMemory):
-        start.history.keep(divided(start.data.rows, centers, limits.most))
+    fit.learned.nearby = None
+    if points.parts is None:
+        fit.history.keep(divided(points, fit.best_centers(), limits.most))
 
 
 def _warn_of_missed(missed: float, limits: SizeLimits, why: str) -> None:
@@ -285,23 +281,17 @@ def _warn_of_missed(missed: float, limits: SizeLimits, why: str) -> None:
 
 
 def within_limits(
-    start: Start,
-    ends: Sequence[StageEnd],
-    limits: SizeLimits,
-    prices: FloatArray,
-) -> Run:
-    """Return the outcome of a run with the exact assignment to the centers as they are stored."""
-    data, history = start.data, start.history
-    history.phase("labelling the rows")
-    best = start.fit.divergence.within(start.best_centers())
-    centers = np.array(best, dtype=data.dtype)
+    points: Points, fit: Fit, result: Result, limits: SizeLimits, prices: FloatArray
+) -> Result:
+    """Return the result with the exact assignment to the centers as they are stored."""
+    centers = stored_centers(points, fit)
     wide = centers.astype(np.float64)
     labels: Labels | None = None
-    if isinstance(data, InMemory):
-        nearby = start.learned.nearby
+    if points.parts is None:
+        nearby = fit.learned.nearby
         # Near centers, the cost of the labels is the least but for this share.
         near = () if nearby is None else (nearby, 5e-4)
-        found = assign_within(data.rows, wide, prices, limits, *near)
+        found = assign_within(points, wide, prices, limits, *near)
         labels, sizes, prices, inertia = found.labels, found.sizes, found.prices, found.inertia
         gap = found.gap
         missed = found.missed
@@ -311,19 +301,130 @@ def within_limits(
             why = "single rows cannot be divided: widen the limits, or split heavy rows"
             _warn_of_missed(missed, limits, why)
     else:
-        sums = data.rows.sweep(wide, Priced(tuple(prices.tolist())))
+        sums = points.sweep(wide, Priced(tuple(prices.tolist())))
         sizes = sums.weights
         inertia, missed = sums.objective - float(prices @ sizes), limits.missed_by(sizes)
         gap = inertia + limits.cost(sizes) - limits.bound(sums.objective, prices)
         if missed > 0.01 * limits.total:
             why = "points in parts follow prices alone: pass the rows in one array"
-            if not ends or ends[-1].was_stopped:
+            if result.was_stopped:
                 why = "the fit was stopped before it reached them: let it go on"
             _warn_of_missed(missed, limits, why)
     cost = inertia + limits.cost(sizes)
-    attributes: dict[str, Any] = {
-        "sizes_": sizes,
-        "prices_": prices,
-        "assignment_gap_": max(0.0, gap) / cost if cost > 0 else 0.0,
-    }
-    return Run(centers, labels, inertia, history, ends, loss=cost, attributes=attributes)
+    return labelled(result, fit, centers, labels, inertia, loss=cost).with_attributes(
+        sizes_=sizes,
+        prices_=prices,
+        assignment_gap_=max(0.0, gap) / cost if cost > 0 else 0.0,
+    )
+
+
+# Prices that bring clusters to wished sizes, learned while the centers move.
+
+
+# Centers move once sizes miss the wish by no more than this share of all weight.
+_MISSED_WHEN_MOVING = 0.02
+# Sweeps without progress after which sizes do not come nearer to the limits.
+_SWEEPS_IN_VAIN = 15
+
+
+@dataclass(slots=True)
+class LearnPrices(Learner):
+    """Sweep with a price for each center, raised where a cluster is too large.
+
+    The stage ends once the sizes hold up to a share of all weight and the cost hardly changes.
+    """
+
+    limits: SizeLimits
+    prices: FloatArray
+    units: FloatArray  # of the prices: the mean squared distance within each cluster
+    least_missed: float  # of the total weight
+    least_change: float  # of the cost
+    holds_centers: bool = False  # until the end, else while sizes are far from the wish
+    bound: float = -math.inf  # the dual value at the last sweep, before the prices moved
+    missed: float = math.inf  # by how much weight the last sizes missed the limits
+    best_prices: FloatArray = field(init=False)  # those whose sizes came nearest to the limits
+    _gains: FloatArray = field(init=False)
+    _n_turns: FloatArray = field(init=False)
+    _before: tuple[FloatArray, FloatArray] = field(init=False)  # prices and excess
+    _change: float = field(default=math.inf, init=False)
+    _least_so_far: float = field(default=math.inf, init=False)
+    _n_fruitless: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.best_prices = self.prices
+        self._gains = np.full(len(self.prices), 0.5)
+        self._n_turns = np.zeros(len(self.prices))
+        self._before = self.prices, np.zeros(len(self.prices))
+
+    def __iter__(self) -> Iterator[float | Rule]:
+        """Yield the rule of the prices learned so far."""
+        while True:
+            yield Priced(tuple(self.prices.tolist()))
+
+    def after(self, sweep: Sweep, sums: Sums) -> Sums:
+        """Move the prices by the sizes; the sums stay as they are."""
+        limits, sizes = self.limits, sums.weights
+        before, self.bound = self.bound, limits.bound(sums.objective, self.prices)
+        self._change = abs(self.bound - before) / max(abs(self.bound), np.finfo(float).tiny)
+        self.missed = limits.far_from_wish(self.prices, sizes)
+        self._n_fruitless += 1
+        if self.missed < self._least_so_far:
+            if self.missed < 0.95 * self._least_so_far:
+                self._n_fruitless = 0
+            self._least_so_far, self.best_prices = self.missed, self.prices
+        self.prices = self.moved(sizes)
+        # Centers that move before prices have taken effect run away: where a cluster loses points,
+        # its center leaves, and it loses more.
+        if not self.holds_centers and self.missed <= _MISSED_WHEN_MOVING * limits.total:
+            self._least_so_far, self._n_fruitless = math.inf, 0
+            return replace(sums, objective=self.bound)
+        return replace(Reached.of(sums, sweep.centers), objective=self.bound)
+
+    def reason(self, records: Sequence[SweepRecord]) -> str | None:
+        """Report sizes that hold while the cost hardly changes, or that come no nearer."""
+        if self.missed <= self.least_missed * self.limits.total:
+            if self._change <= self.least_change:
+                return f"sizes miss the limits by {self.missed}, and the cost hardly changes"
+            return None
+        if self._n_fruitless >= _SWEEPS_IN_VAIN:
+            return f"sizes came no nearer to the limits than {self._least_so_far}"
+        return None
+
+    def moved(self, sizes: FloatArray) -> FloatArray:
+        """Return the next prices, as a damped Newton step for each center alone would have them.
+
+        A price first changes by half its unit for each natural logarithm of size over wish, and by
+        more, up to eight units, while the size stays on one side of the wish. Each time it turns to
+        the other side, the step is halved, and grows more slowly.
+
+        Between two prices of which one makes a cluster too large and the other too small, the next
+        price is in the middle as they miss.
+        """
+        prices, curvature = self.prices, self.limits.curvature
+        wanted = self.limits.wanted(prices, sizes)
+        excess = self._excess(sizes, wanted)
+        former_prices, former = self._before
+        turned, goes_on = excess * former < 0, excess * former > 0
+        self._n_turns += turned
+        growth = 1 + 0.5 / (1 + self._n_turns)
+        grown = np.where(goes_on, np.minimum(growth * self._gains, 8.0), self._gains)
+        self._gains = np.where(turned, 0.5 * self._gains, grown)
+        self._before = prices, excess
+        step = self._gains * self.units  # about how prices rise as sizes fall by the mean
+        if curvature > 0:
+            is_between = (wanted > self.limits.least) & (wanted < self.limits.most)
+            step = step / np.where(is_between, 1 + step / (curvature * self.limits.mean), 1.0)
+        share = former / np.where(turned, former - excess, 1.0)
+        middle = former_prices + share * (prices - former_prices)
+        moved: FloatArray = np.where(turned, middle, prices + excess * step)
+        if curvature == 0:
+            # Where the price is zero, all sizes within the limits are as good.
+            moved = np.where(np.sign(moved) * np.sign(prices) < 0, 0.0, moved)
+        return moved
+
+    def _excess(self, sizes: FloatArray, wanted: FloatArray) -> FloatArray:
+        """Return the logarithms of sizes over wishes, of one at most."""
+        least = 0.02 * self.limits.mean  # empty clusters have logarithms too
+        logarithms = np.log((sizes + least) / (wanted + least))
+        excess: FloatArray = np.clip(logarithms, -1.0, 1.0)
+        return excess

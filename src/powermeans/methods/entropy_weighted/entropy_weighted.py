@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
-from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.anneal import Result, Stage, anneal
 from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import order_by_place
 from powermeans.engine.stopping import CentersSettled, StopRule
@@ -23,13 +23,13 @@ from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, 
 from powermeans.mathematics.rules import Power
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import CenterEstimator, Run, Start
-from powermeans.methods.entropy_weighted.feature_weighted import FeatureWeightedRows, SquaredSums
+from powermeans.methods.base import CenterEstimator
+from powermeans.methods.documented import one_of
+from powermeans.methods.entropy_weighted.feature_weighted import FeatureWeightedPoints, SquaredSums
 from powermeans.methods.power_kmeans import PowerKMeans, searched
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.opening import InMemory, Opened, in_memory
-from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.points.protocol import Points
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -57,8 +57,9 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
     n_clusters : int, default=8
         Number of centers.
     penalty : float or "auto", default="auto"
-        Price of concentrating the weights on few features, in the unit of the scatter. With a
-        smaller one, fewer features count. "auto" is a tenth of the mean scatter of the features
+        Price of concentrating the weights on few features, in the unit of the scatter, a sum over
+        all points: with twice their weight pass twice the penalty. With a smaller one, fewer
+        features count. "auto" is a tenth of the mean scatter of the features
         about their means: with `standardize`, of the total weight.
     standardize : bool, default=True
         Whether to divide differences by the standard deviation of their feature; the centers keep
@@ -137,10 +138,10 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "penalty": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"})],
-        "power": [Interval(Real, None, Power.highest, closed="right"), StrOptions({"auto"})],
+        "penalty": [Interval(Real, 0, None, closed="neither"), one_of({"auto"})],
+        "power": [Interval(Real, None, Power.highest, closed="right"), one_of({"auto"})],
         "standardize": ["boolean"],
-        "effort": [StrOptions(set(_EFFORTS)), None],
+        "effort": [one_of(_EFFORTS), None],
         "growth": [Interval(Real, 1, None, closed="neither")],
     }
 
@@ -199,8 +200,8 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
         tags.input_tags.sparse = False
         return tags
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        rows = cast("FeatureWeightedRows", data.rows)
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        rows = cast("FeatureWeightedPoints", points)
         spreads = rows.spreads()
         rows.feature_weights = _equal(spreads)
         if self.standardize:
@@ -222,38 +223,39 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
             Stage(Fixed(-math.inf), settled, self.max_iter, learn(RelocateEmpty())),
         ]
 
-    def _attributes_at(self, centers: FloatArray) -> None:
+    def _of_a_sweep(self, centers: FloatArray) -> None:
         return None
 
-    def _run(self, start: Start) -> list[StageEnd]:
-        rows = cast("FeatureWeightedRows", start.data.rows)
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        rows = cast("FeatureWeightedPoints", points)
         rows.feature_weights = _equal(rows.spreads())
-        ends = super()._run(start)
+        end = super()._fit(points, fit)
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
-            return ends
-        search = WeightSearch(self, start, in_memory(start.data), rows)
+            return end
+        search = WeightSearch(self, fit, rows)
         # A thorough search begins with all that a balanced one does, so that it ends no higher.
         names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
-        return [*ends[:-1], search.run(ends[-1], names)]
+        return search.run(end, names)
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, rows = super()._finish(start, ends), cast("FeatureWeightedRows", start.data.rows)
-        objective = run.inertia + self.penalty_ * _negative_entropy(rows.feature_weights)
-        return replace(run, loss=objective).with_attributes(
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result = super()._attributes(points, fit, result)
+        rows = cast("FeatureWeightedPoints", points)
+        objective = result.inertia + self.penalty_ * _negative_entropy(rows.feature_weights)
+        return replace(result, loss=objective).with_attributes(
             feature_weights_=rows.feature_weights, feature_scales_=rows.scales, objective_=objective
         )
 
 
 def _open_weighted(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     weights: FloatArray | None,
     measure: Measure,
     learned: tuple[FloatArray, FloatArray] | None = None,
-) -> Rows:
+) -> Points:
     """Return rows with these feature weights and scales, if a fit has learned any."""
     if not isinstance(points, np.ndarray):
         raise ValueError("X is sparse, and feature weights need dense points: pass X.toarray()")
-    rows = FeatureWeightedRows(points, weights, n_threads=measure.n_threads)
+    rows = FeatureWeightedPoints(points, weights, n_threads=measure.n_threads)
     if learned is not None:
         rows.feature_weights, rows.scales = learned
     return rows
@@ -276,14 +278,13 @@ class WeightSearch:
     """
 
     model: EntropyWeightedPowerKMeans
-    start: Start
-    data: InMemory
-    rows: FeatureWeightedRows
-    best: StageEnd = field(init=False)
+    fit: Fit
+    rows: FeatureWeightedPoints
+    best: Result = field(init=False)
     best_weights: FloatArray = field(init=False)
     lowest: float = field(init=False)
 
-    def run(self, first: StageEnd, efforts: Sequence[str]) -> StageEnd:
+    def run(self, first: Result, efforts: Sequence[str]) -> Result:
         """Go on from the end of a descent, and return one that is no worse."""
         self._keep(first, self._objective_of(first))
         equal = _equal(self.rows.spreads())
@@ -297,8 +298,8 @@ class WeightSearch:
                         break
         finally:
             self.rows.feature_weights = self.best_weights
-            self.start.history.keep(self.best.centers)
-        return self.best
+            self.fit.history.keep(self.best.centers)
+        return replace(self.best, former=first.former)
 
     def _first_weights(
         self, equal: FloatArray, n_features: int, n_random: int
@@ -307,12 +308,12 @@ class WeightSearch:
         features = self._features_to_start_from(np.flatnonzero(equal), n_features)
         yield from np.eye(len(equal))[features]
         for _ in range(n_random):
-            shares = self.start.fit.rng.standard_exponential(len(equal)) ** 2 * equal
+            shares = self.fit.rng.standard_exponential(len(equal)) ** 2 * equal
             yield shares / shares.sum()
 
     def _features_to_start_from(self, features: NDArray[Any], most: int) -> NDArray[Any]:
         """Return features with more values than clusters, those that cluster best if many."""
-        points = np.asarray(self.data.points)
+        points = np.asarray(self.rows.given.array)
         has_weight = self.rows.sample_weight(np.arange(len(points))) > 0
         n_distinct = np.array([len(np.unique(_observed(points[has_weight, f]))) for f in features])
         features = features[n_distinct > self.model.n_clusters]
@@ -324,13 +325,13 @@ class WeightSearch:
 
     def _sample(self) -> IndexArray:
         """Draw points evenly by weight along an order, one of much weight several times."""
-        order, _ = order_by_place(self.rows, self.start.fit.rng)
+        order, _ = order_by_place(self.rows, self.fit.rng)
         up_to = np.cumsum(self.rows.sample_weight(order))
         n_sampled = max(256, 8 * self.model.n_clusters)
         places = (np.arange(n_sampled) + 0.5) / n_sampled * up_to[-1]
         return np.asarray(order[np.searchsorted(up_to, places, side="right")])
 
-    def _share_left(self, values: Points) -> float:
+    def _share_left(self, values: Matrix) -> float:
         """Return the scatter about as many centers, as a share of that about the mean."""
         wide = _observed(values.astype(np.float64))
         found = self._searched(wide[:, None], None, "fast")
@@ -339,7 +340,7 @@ class WeightSearch:
     def _goes_on_from(self, weights: FloatArray, effort: Any) -> bool:
         """Search for centers with these weights, relearn them, and return whether that gains."""
         self.rows.feature_weights = weights
-        points, given = self.rows.in_weighted_space(), self.data.weights
+        points, given = self.rows.in_weighted_space(), self.rows.given.weights
         # A point with none of the features that count is anywhere.
         is_member = ~np.isnan(points).all(axis=1)
         members = np.flatnonzero(is_member if given is None else is_member & (given > 0))
@@ -348,22 +349,22 @@ class WeightSearch:
         of_members = None if given is None else given[members]
         found = self._searched(points[members], of_members, effort)
         centers = self.rows.means(members, found.labels_, self.model.n_clusters)
-        end = self.start.anneal(centers, self.start.stages[-1:])[-1]
+        end = anneal(self.rows, centers, self.fit.stages[-1:], self.fit)
         objective, rounding = self._objective_of(end), 1e-6 * self.model.penalty_
         gains = objective < self.lowest - rounding
         if gains:
             self._keep(end, objective)
         return gains
 
-    def _searched(self, points: Points, weights: FloatArray | None, effort: Any) -> PowerKMeans:
-        how = {"effort": effort, "rng": self.start.fit.rng, "n_threads": self.model.n_threads}
+    def _searched(self, points: Matrix, weights: FloatArray | None, effort: Any) -> PowerKMeans:
+        how = {"effort": effort, "rng": self.fit.rng, "n_threads": self.model.n_threads}
         return searched(points, weights, self.model.n_clusters, missing=self.model.missing, **how)
 
-    def _objective_of(self, end: StageEnd) -> float:
+    def _objective_of(self, end: Result) -> float:
         _, inertia = self.rows.assign(end.centers)
         return inertia + self.model.penalty_ * _negative_entropy(self.rows.feature_weights)
 
-    def _keep(self, end: StageEnd, objective: float) -> None:
+    def _keep(self, end: Result, objective: float) -> None:
         self.best, self.best_weights, self.lowest = end, self.rows.feature_weights, objective
 
 
@@ -381,7 +382,7 @@ class LearnFeatureWeights(Update):
 
     def after(self, sweep: Sweep, sums: Sums) -> Sums:
         """Return the sums of the first update, with the cost of the weights in the objective."""
-        rows, updated = cast("FeatureWeightedRows", sweep.rows), self.first.after(sweep, sums)
+        rows, updated = cast("FeatureWeightedPoints", sweep.rows), self.first.after(sweep, sums)
         of_entropy = self.penalty * _negative_entropy(rows.feature_weights)
         # The weights of a rule omit this factor of the power mean's gradient.
         factor = math.exp(-math.log(len(sweep.centers)) / sweep.power)
@@ -391,7 +392,7 @@ class LearnFeatureWeights(Update):
         return replace(updated, objective=updated.objective + of_entropy)
 
 
-def _observed(values: Points) -> Points:
+def _observed(values: Matrix) -> Matrix:
     """Return the values that are not missing."""
     return values[~np.isnan(values)]
 

@@ -17,9 +17,9 @@ from scipy import sparse
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.rules import Hard
 from powermeans.mathematics.sums import Sums
-from powermeans.points.affine import PairedRows, largest_from, power_of_two_above
+from powermeans.points.affine import PairedPoints, largest_from, power_of_two_above
 from powermeans.points.observed import ObservedSums, observed_medians
-from powermeans.types import FloatArray, IndexArray, Labels, Points
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix
 
 # The step along a feature that does not count, as a share of the least of the others: none that a
 # center could leave its place by, and none whose quotients leave the range.
@@ -68,7 +68,7 @@ class SquaredSums(ObservedSums):
         return np.asarray(by_feature * np.square(self.unit / scales))
 
 
-class FeatureWeightedRows(PairedRows):
+class FeatureWeightedPoints(PairedPoints):
     """Measure by sum v ((x - theta) / scale)^2, with two float64 for each entry.
 
     `feature_weights`, v, are equal at first, add to one, and may be set between sweeps. The
@@ -76,7 +76,7 @@ class FeatureWeightedRows(PairedRows):
     """
 
     def __init__(
-        self, points: Points, sample_weight: FloatArray | None = None, **options: Any
+        self, points: Matrix, sample_weight: FloatArray | None = None, **options: Any
     ) -> None:
         n_points, n_features = points.shape
         self._given, is_missing = points, np.isnan(points)
@@ -212,7 +212,7 @@ class FeatureWeightedRows(PairedRows):
         taken = super().take(indices)
         return np.where(np.isnan(taken), self.mean(), taken) if self._has_missing else taken
 
-    def sample(self, indices: IndexArray) -> Points:
+    def sample(self, indices: IndexArray) -> Matrix:
         if self._has_missing:
             return self._given[indices]
         shifted = np.asarray(self._points[indices])[:, : self.n_features]

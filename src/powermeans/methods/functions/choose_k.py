@@ -15,23 +15,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, EffortForEachK, centers_by_k
 from powermeans.choosing_k.choose import ListenerUntil, choose
 from powermeans.choosing_k.counted import CountedPoints
-from powermeans.choosing_k.evaluate import CRITERIA, FOR_WHOLE_POINTS, Question
+from powermeans.choosing_k.evaluate import CRITERIA, Question
 from powermeans.choosing_k.result import ChoiceOfK
-from powermeans.engine.anneal import Callback
+from powermeans.engine.fit import Callback, random_numbers
 from powermeans.engine.search.state import Solution
 from powermeans.errors import ArgumentError, FewRowsError
 from powermeans.mathematics.sums import Spread
 from powermeans.methods.balanced.balanced_kmeans import BalancedKMeans
+from powermeans.methods.documented import one_of
 from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.points.needs import FitNeeds, Measure, Needs
 from powermeans.points.opening import MatrixLike
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 
 _LIMITS = ("size_min", "size_max", "balance")
 
@@ -155,9 +155,9 @@ def choose_k(
     given = locals()
     constraints: dict[str, list[Any]] = {
         "silhouette_size": [Interval(Integral, 2, None, closed="left")],
-        "missing": [StrOptions({"error", "observed"})],
+        "missing": [one_of({"error", "observed"})],
         **{name: BalancedKMeans._parameter_constraints[name] for name in _LIMITS},
-        "effort": [StrOptions(set(EFFORTS_FOR_EACH_K))],
+        "effort": [one_of(EFFORTS_FOR_EACH_K)],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "random_state": ["random_state"],
         "n_threads": [Integral, None],
@@ -185,7 +185,7 @@ def choose_k(
             must_differ=True,
             warns_of_scales=True,
             leaves_out_columns=True,
-            tell=listener.part if listener else None,
+            tell=listener.part if listener.callbacks else None,
         ),
     )
     try:
@@ -203,7 +203,7 @@ def choose_k(
         question = _within(limits, question, points)
         make_model = functools.partial(BalancedKMeans.from_centers, **limits)
     with listener:
-        choice = choose(points, question, check_random_state(random_state), listener)
+        choice = choose(points, question, random_numbers(random_state), listener)
     return replace(choice, make_model=make_model, missing=missing)
 
 
@@ -241,7 +241,7 @@ def _as_share(size: Any, total: float) -> float | None:
 
 def _centers_within(
     model: BalancedKMeans,
-    rows: Rows,
+    rows: Points,
     sizes: Sequence[int],
     effort: EffortForEachK,
     rng: np.random.RandomState,
@@ -255,7 +255,7 @@ def _centers_within(
     yield {k: _solution_within(model, rows, found[k]) if k > 1 else found[k] for k in sizes}
 
 
-def _solution_within(model: BalancedKMeans, rows: Rows, free: Solution) -> Solution:
+def _solution_within(model: BalancedKMeans, rows: Points, free: Solution) -> Solution:
     """Return a solution within the limits of a model, from one without."""
     everything, n_centers = np.arange(rows.n_points), len(free.centers)
     points, counts = rows.sample(everything), rows.sample_weight(everything)
@@ -287,7 +287,7 @@ def _checked_sizes(k_range: Any) -> list[int]:
 
 
 def _checked_criteria(criteria: str | Iterable[str], *, has_missing: bool) -> list[str]:
-    possible = [name for name in CRITERIA if not (has_missing and name in FOR_WHOLE_POINTS)]
+    possible = [name for name, one in CRITERIA.items() if one.takes_missing or not has_missing]
     if isinstance(criteria, str) and criteria == "all":
         return possible
     asked = (criteria,) if isinstance(criteria, str) else tuple(criteria)

@@ -8,15 +8,16 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
+from powermeans.engine.fit import random_numbers
 from powermeans.engine.seeds.choose import choose_seeds, n_greedy_candidates
 from powermeans.mathematics.critical_power import critical_power as critical_power_of
 from powermeans.methods.kmeans import KMeans
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import MatrixLike, admit_array, rows_of
-from powermeans.types import IndexArray, Labels, Points
+from powermeans.system.containers import like_given
+from powermeans.types import IndexArray, Labels, Matrix
 
 
 def k_means(
@@ -33,7 +34,7 @@ def k_means(
     copy_x: bool = True,
     algorithm: Literal["lloyd", "elkan", "auto"] = "lloyd",
     return_n_iter: bool = False,
-) -> tuple[Points, Labels, float] | tuple[Points, Labels, float, int]:
+) -> tuple[Matrix, Labels, float] | tuple[Matrix, Labels, float, int]:
     """Find centers by Lloyd's algorithm, as `KMeans` does.
 
     Parameters
@@ -93,7 +94,7 @@ def kmeans_plusplus(
     random_state: int | np.random.RandomState | None = None,
     n_local_trials: int | None = None,
     exponent: float = 2.0,
-) -> tuple[Points, IndexArray]:
+) -> tuple[Matrix, IndexArray]:
     """Choose points as initial centers by k-means++.
 
     Parameters
@@ -158,11 +159,11 @@ def kmeans_plusplus(
     centers, indices = choose_seeds(
         rows_of(data, needs.measure),
         n_clusters,
-        check_random_state(random_state),
+        random_numbers(random_state),
         n_candidates=n_local_trials or n_greedy_candidates(n_clusters),
         exponent=exponent,
     )
-    return centers.astype(data.points.dtype), indices
+    return like_given(X, centers.astype(data.points.dtype), of="centers"), indices
 
 
 def critical_power(

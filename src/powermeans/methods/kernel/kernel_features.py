@@ -10,16 +10,17 @@ import numpy as np
 from scipy import linalg, sparse
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from powermeans.engine.anneal import StageEnd
+from powermeans.engine.anneal import Result
+from powermeans.engine.fit import Fit
 from powermeans.engine.seeds.choose import choose_seeds, order_by_place
 from powermeans.errors import IndefiniteKernelWarning, warn_caller
-from powermeans.methods.base import Start
-from powermeans.methods.power_kmeans import PowerKMeans, searched, with_second_starts
+from powermeans.methods.power_kmeans import PowerKMeans, searched
+from powermeans.points.given import Given
 from powermeans.points.needs import Needs
-from powermeans.points.opening import in_memory, open_rows
-from powermeans.points.protocol import Rows
+from powermeans.points.opening import open_rows
+from powermeans.points.protocol import Points
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, IndexArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
 
 # As a share of the largest eigenvalue.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)
@@ -40,7 +41,7 @@ class Kernel:
     coef0: float
     n_threads: int | None
 
-    def of(self, points: Points | SparsePoints, others: Points | SparsePoints) -> FloatArray:
+    def of(self, points: Matrix | SparseMatrix, others: Matrix | SparseMatrix) -> FloatArray:
         """Return K(x, z) of all pairs; raise unless they are finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             if is_named(self.kernel, "rbf") and not (
@@ -58,7 +59,7 @@ class Kernel:
             )
         return np.asarray(values, dtype=np.float64)
 
-    def diagonal(self, points: Points | SparsePoints) -> FloatArray:
+    def diagonal(self, points: Matrix | SparseMatrix) -> FloatArray:
         """Return K(x, x) of each point."""
         if is_named(self.kernel, "rbf"):
             return np.ones(points.shape[0])
@@ -75,7 +76,7 @@ class Kernel:
             )
         return "scale X, for example by StandardScaler, or lower degree, gamma or coef0"
 
-    def _gaussian(self, points: Points, others: Points) -> FloatArray:
+    def _gaussian(self, points: Matrix, others: Matrix) -> FloatArray:
         """Return the kernel from distances that do not cancel for points far from the origin."""
         rows = open_rows(points, n_threads=self.n_threads)
         sq_dist = rows.sq_distances(np.asarray(others, dtype=np.float64))
@@ -89,7 +90,7 @@ class Kernel:
 
 
 def choose_landmarks(
-    rows: Rows, n_landmarks: int | None, rng: np.random.RandomState
+    rows: Points, n_landmarks: int | None, rng: np.random.RandomState
 ) -> tuple[IndexArray, bool]:
     """Return landmarks in an order independent of the rows, and whether they are all points."""
     distinct = _distinct_points(rows, rng)
@@ -102,7 +103,7 @@ def choose_landmarks(
     return chosen[np.sort(first)], False
 
 
-def check_gram(gram: Points) -> None:
+def check_gram(gram: Matrix) -> None:
     """Raise unless the matrix is square and symmetric."""
     if gram.shape[0] != gram.shape[1]:
         raise ValueError(
@@ -119,7 +120,7 @@ def check_gram(gram: Points) -> None:
         )
 
 
-def _distinct_points(rows: Rows, rng: np.random.RandomState) -> IndexArray:
+def _distinct_points(rows: Points, rng: np.random.RandomState) -> IndexArray:
     """Return the first of equal points with a weight, ordered by where they lie."""
     order, key = order_by_place(rows, rng)
     has_weight = rows.sample_weight(order) > 0
@@ -146,8 +147,8 @@ def embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
 
 
 def blocks_of(
-    points: Points | SparsePoints, n_rows: int
-) -> Iterator[tuple[slice, Points | SparsePoints]]:
+    points: Matrix | SparseMatrix, n_rows: int
+) -> Iterator[tuple[slice, Matrix | SparseMatrix]]:
     """Yield slices of some rows at a time, and these rows."""
     for start in range(0, points.shape[0], max(1, n_rows)):
         rows = slice(start, start + n_rows)
@@ -161,27 +162,27 @@ class LeadingPowerKMeans(PowerKMeans):
         # Coordinates by eigenvectors have the scales of the eigenvalues.
         return super()._needs().of_a_fit(warns_of_scales=False)
 
-    def _run(self, start: Start) -> list[StageEnd]:
-        return super()._run(with_second_starts(start, self._centers_of_leading(start)))
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        fit.seeds.after_first = self._centers_of_leading(points.given, fit)
+        return super()._fit(points, fit)
 
-    def _centers_of_leading(self, start: Start) -> Iterator[FloatArray]:
+    def _centers_of_leading(self, given: Given, fit: Fit) -> Iterator[FloatArray]:
         """Yield centers of the clusters that a search finds in the leading coordinates."""
-        data, k = in_memory(start.data), self.n_clusters
-        points, weights = np.asarray(data.points), data.weights
+        k, points, weights = self.n_clusters, np.asarray(given.array), given.weights
         for coordinates in _leading(points, weights, k):
             model = searched(
                 coordinates,
                 weights,
                 k,
                 effort="fast",
-                rng=start.fit.rng,
+                rng=fit.rng,
                 n_threads=self.n_threads,
-                seconds_left=start.fit.seconds_left(),
+                seconds_left=fit.seconds_left(),
             )
             yield _means(points, weights, model.labels_, k)
 
 
-def _leading(points: Points, weights: FloatArray | None, k: int) -> Iterator[FloatArray]:
+def _leading(points: Matrix, weights: FloatArray | None, k: int) -> Iterator[FloatArray]:
     """Yield few coordinates, in which clusters may differ more than in all of them."""
     wide = points.astype(np.float64)
     yield wide[:, -k:]
@@ -211,7 +212,7 @@ def _on_sphere(points: FloatArray) -> FloatArray:
     return np.asarray(points / np.maximum(norms, np.finfo(np.float64).tiny))
 
 
-def _means(points: Points, weights: FloatArray | None, labels: Labels, k: int) -> FloatArray:
+def _means(points: Matrix, weights: FloatArray | None, labels: Labels, k: int) -> FloatArray:
     """Return the weighted mean of each cluster, that of all points if it has no weight."""
     counts = np.ones(len(points)) if weights is None else weights
     means = np.tile(np.average(points, axis=0, weights=counts), (k, 1)).astype(np.float64)

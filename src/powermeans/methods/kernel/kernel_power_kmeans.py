@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,14 +17,13 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.engine.anneal import Callback
+from powermeans.engine.fit import Callback, random_numbers
 from powermeans.engine.stopping import StopRule
 from powermeans.mathematics.power_mean import memberships
-from powermeans.methods.base import Documented
+from powermeans.methods.documented import Documented, one_of
 from powermeans.methods.kernel.kernel_features import (
     ROUNDING,
     Kernel,
@@ -36,14 +35,18 @@ from powermeans.methods.kernel.kernel_features import (
     is_named,
 )
 from powermeans.methods.power_kmeans import PowerKMeans
+from powermeans.methods.predictions import for_table
 from powermeans.points.checks.points import Admitted, divide_by_power_of_two
 from powermeans.points.columns import Columns
 from powermeans.points.needs import FitNeeds, Measure, Needs, Refusals
 from powermeans.points.opening import MatrixLike, admit_array, rows_of
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.system.attributes import take_over
+from powermeans.system.containers import like_given
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
+
+Results = TypeVar("Results", bound=Matrix | Labels)
 
 # The parameters that go to `PowerKMeans` as they are.
 _PASSED_ON = (
@@ -171,12 +174,12 @@ class KernelPowerKMeans(
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **{name: PowerKMeans._parameter_constraints[name] for name in _PASSED_ON},
-        "kernel": [StrOptions({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
+        "kernel": [one_of({*PAIRWISE_KERNEL_FUNCTIONS, "precomputed"}), callable],
         "gamma": [Interval(Real, 0, None, closed="left"), None],
         "degree": [Interval(Real, 0, None, closed="left")],
         "coef0": [Interval(Real, None, None, closed="neither")],
         "n_landmarks": [Interval(Integral, 1, None, closed="left"), None],
-        "init": [StrOptions({"k-means++", "plain-k-means++", "random"})],
+        "init": [one_of({"k-means++", "plain-k-means++", "random"})],
         "random_state": ["random_state"],
     }
 
@@ -241,6 +244,7 @@ class KernelPowerKMeans(
             fitted._fit(X, sample_weight)
         finally:
             if getattr(fitted, "labels_", None) is not getattr(self, "labels_", None):
+                fitted.labels_ = _at_home(X, fitted.labels_)
                 take_over(self, fitted)
         return self
 
@@ -256,7 +260,7 @@ class KernelPowerKMeans(
         data = self._admitted(X, sample_weight, needs)
         if is_gram:
             check_gram(np.asarray(data.points))
-        rng = check_random_state(self.random_state)
+        rng = random_numbers(self.random_state)
         # Squared differences of tiny similarities would vanish.
         is_tiny = is_gram and 0 < data.largest < 1e-130
         exponent = math.frexp(data.largest)[1] if is_tiny else 0
@@ -281,31 +285,29 @@ class KernelPowerKMeans(
 
         If the kernel is precomputed, X is that of these points with those of `fit`, here and below.
         """
-        coordinates = self.embed(X)
-        return self.embedded_.predict(coordinates)
+        coordinates = self._coordinates(self._fitted(X).points)[0]
+        return _at_home(X, self.embedded_.predict(coordinates))
 
-    def transform(self, X: MatrixLike) -> Points:
+    def transform(self, X: MatrixLike) -> Matrix:
         """Return the distance of each point from each center in the feature space, not squared."""
-        coordinates, outside = self._embed(self._fitted(X).points)
-        within = self.embedded_.transform(coordinates)
-        distances: Points = np.hypot(within, np.sqrt(outside).astype(within.dtype)[:, None])
-        return distances
+        return for_table(self, _at_home(X, self._distances(X)))
 
-    def embed(self, X: MatrixLike) -> Points:
+    def embed(self, X: MatrixLike) -> Matrix:
         """Return coordinates of the features of each point in the span of those of the landmarks.
 
         They have the shape (n_samples, n_components), and their inner products are the kernel,
         exactly for landmarks.
         """
-        return self._coordinates(self._fitted(X).points)[0]
+        return _at_home(X, self._coordinates(self._fitted(X).points)[0])
 
     def memberships(self, X: MatrixLike, power: float | None = None) -> FloatArray:
         """Return how much each point belongs to each center, as `PowerKMeans.memberships` does.
 
         By default the power is that at which annealing ended.
         """
-        sq_dist = np.square(self.transform(X), dtype=np.float64)
-        return memberships(sq_dist, self.embedded_.power_ if power is None else power)
+        sq_dist = np.square(self._distances(X), dtype=np.float64)
+        at = self.embedded_.power_ if power is None else power
+        return _at_home(X, memberships(sq_dist, at))
 
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
@@ -315,6 +317,12 @@ class KernelPowerKMeans(
         coordinates, outside = self._embed(data.points)
         within = self.embedded_.score(coordinates, sample_weight=data.weights)
         return within - _weighted_sum(outside, data.weights)
+
+    def _distances(self, X: MatrixLike) -> Matrix:
+        coordinates, outside = self._embed(self._fitted(X).points)
+        within = self.embedded_.transform(coordinates)
+        distances: Matrix = np.hypot(within, np.sqrt(outside).astype(within.dtype)[:, None])
+        return distances
 
     @property
     def _n_features_out(self) -> int:
@@ -352,14 +360,14 @@ class KernelPowerKMeans(
 
     # Fitting.
 
-    def _gamma(self, rows: Rows) -> float | None:
+    def _gamma(self, rows: Points) -> float | None:
         if self.gamma is not None or not self._is("rbf"):
             return self.gamma
         mean_sq_dist = rows.inertia_about_mean() / rows.total_weight
         # Rounded, so that weights and copies of points give exactly the same kernel.
         return float(f"{1 / mean_sq_dist:.6g}") if mean_sq_dist > 0 else 1.0
 
-    def _span_landmarks(self, points: Points | SparsePoints) -> None:
+    def _span_landmarks(self, points: Matrix | SparseMatrix) -> None:
         """Learn coordinates in the span of the landmarks."""
         landmarks = points[self.landmark_indices_]
         if not self._is("precomputed"):
@@ -395,15 +403,15 @@ class KernelPowerKMeans(
 
     # The kernel.
 
-    def _embed(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
+    def _embed(self, points: Matrix | SparseMatrix) -> tuple[Matrix, FloatArray]:
         """Return coordinates and squared distances from the span of the landmarks."""
         coordinates, sq_norms = self._coordinates(points)
         return coordinates, self._outside(self._diagonal(points), sq_norms)
 
-    def _coordinates(self, points: Points | SparsePoints) -> tuple[Points, FloatArray]:
+    def _coordinates(self, points: Matrix | SparseMatrix) -> tuple[Matrix, FloatArray]:
         """Return coordinates in the dtype of the points, and their unrounded squared norms."""
         n_points = points.shape[0]
-        coordinates: Points = np.empty((n_points, self.n_components_), dtype=points.dtype)
+        coordinates: Matrix = np.empty((n_points, self.n_components_), dtype=points.dtype)
         sq_norms = np.empty(n_points)
         with blas_on_one_thread():
             for rows, block in blocks_of(points, 2**21 // len(self.embedding_)):
@@ -424,19 +432,25 @@ class KernelPowerKMeans(
         rounding = ROUNDING * np.maximum(self.largest_eigenvalue_, np.abs(diagonal))
         return np.where(outside > rounding, outside, 0.0)
 
-    def _diagonal(self, points: Points | SparsePoints) -> FloatArray:
+    def _diagonal(self, points: Matrix | SparseMatrix) -> FloatArray:
         """Return K(x, x) of each point; zero if it is unknown, so that nothing is outside."""
         if self._is("precomputed"):
             return np.zeros(points.shape[0])
         return self._kernel().diagonal(points)
 
-    def _kernel_with_landmarks(self, points: Points | SparsePoints) -> FloatArray:
+    def _kernel_with_landmarks(self, points: Matrix | SparseMatrix) -> FloatArray:
         if self._is("precomputed"):
             return np.asarray(points[:, self.landmark_indices_], dtype=np.float64)
         return self._kernel().of(points.astype(np.float64), self.landmarks_)
 
     def _kernel(self) -> Kernel:
         return Kernel(self.kernel, self.gamma_, self.degree, self.coef0, self.n_threads)
+
+
+def _at_home(X: MatrixLike, found: Results) -> Results:
+    """Return results with a row for each point in the form in which the points came."""
+    home: Results = like_given(X, found, of="points")
+    return home
 
 
 def _weighted_sum(values: FloatArray, weights: FloatArray | None) -> float:

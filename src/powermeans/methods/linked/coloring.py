@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from powermeans.system.attributes import cached_property
 from powermeans.types import FloatArray, IndexArray
 
 # How many times the search for a coloring may give a node a color.
@@ -144,7 +144,7 @@ def any_coloring(graph: Graph, n_colors: int) -> IndexArray:
         for node, color in _colored(part, n_colors, members).items():
             colors[node] = color
     for node in reversed(waiting):
-        colors[node] = _first_free(colors[graph.neighbors[node]].tolist(), n_colors)
+        colors[node] = min(set(range(n_colors)).difference(colors[graph.neighbors[node]].tolist()))
     return colors
 
 
@@ -207,10 +207,6 @@ def _colored(
         if len(path) == len(nodes):
             return dict(zip(nodes, colors.tolist(), strict=True))
     raise NoColoringError(component, is_clique=False, is_certain=False)
-
-
-def _first_free(taken: Iterable[int], n_colors: int) -> int:
-    return min(set(range(n_colors)).difference(taken))
 
 
 def _renamed(colors: IndexArray, cost: FloatArray) -> IndexArray:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import check_random_state
 
-from powermeans.engine.anneal import Callback, Stage
-from powermeans.engine.fit import Fit
-from powermeans.engine.stopping import StopRule, seconds_of
-from powermeans.errors import ArgumentError, UnlikeScalesWarning
+from powermeans.engine.anneal import Result
+from powermeans.engine.fit import Callback, Fit, random_numbers
+from powermeans.engine.history import SweepRecord, SweepState
+from powermeans.engine.stopping import StopRule
+from powermeans.errors import ArgumentError
 from powermeans.methods.base import CenterEstimator
 from powermeans.methods.linked.coloring import (
     MOST_TRIED,
@@ -26,16 +26,15 @@ from powermeans.methods.linked.coloring import (
 )
 from powermeans.methods.linked.links import LinkedPoints, check_pairs, joined, sums_by_label
 from powermeans.methods.power_kmeans import PowerKMeans, as_power_kmeans
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.compiled import CompiledPoints
 from powermeans.points.needs import Needs
-from powermeans.points.opening import MatrixLike, Opened, in_memory, open_points, open_rows
-from powermeans.points.protocol import sampler_of
-from powermeans.system.attributes import remember
-from powermeans.types import FloatArray, IndexArray, Points
+from powermeans.points.opening import MatrixLike, open_points, open_rows
+from powermeans.points.protocol import Points, distances_in_blocks, sampler_of
+from powermeans.system.attributes import forget
+from powermeans.types import FloatArray, IndexArray, Matrix
 
 # From how many centers points are divided, the first of which a search without cannot_link found.
 _STARTS = {"none": 1, "fast": 2, "balanced": 8, "thorough": 20}
-_BLOCK_ELEMENTS = 2**20
 
 
 class LinkedKMeans(CenterEstimator):
@@ -65,7 +64,8 @@ class LinkedKMeans(CenterEstimator):
     inertia_ : float
         Weighted sum of squared distances to the center of the cluster.
     n_iter_, history_, n_relocated_
-        As in `PowerKMeans`, of the search without `cannot_link`.
+        As in `PowerKMeans`, of the search without `cannot_link`; then each descent with it is one
+        record of `history_`.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -103,6 +103,9 @@ class LinkedKMeans(CenterEstimator):
     } | {"n_clusters": CenterEstimator._parameter_constraints["n_clusters"]}
 
     _why_whole = "The mean of linked points is of all their entries"
+
+    # Those of a fit while it goes on.
+    _links: tuple[ArrayLike | None, ArrayLike | None] = None, None
 
     def __init__(
         self,
@@ -157,93 +160,106 @@ class LinkedKMeans(CenterEstimator):
         -------
         self
         """
-        self._validate_params()
-        end = time.monotonic() + seconds_of(self.stop)
-        data = in_memory(open_points(X, sample_weight, self._needs()))
-        n_points = data.points.shape[0]
-        linked = joined(data.points, data.weights, check_pairs(must_link, "must_link", n_points))
-        apart = _graph(check_pairs(cannot_link, "cannot_link", n_points), linked.groups)
-        known = _division(apart, self.n_clusters, linked.groups)
-        found = as_power_kmeans(self)
-        if hasattr(self, "_skl_callbacks"):
-            found.set_callbacks(*self._skl_callbacks)
-        is_whole = False
+        self._links = must_link, cannot_link
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UnlikeScalesWarning)  # given for all points
-                found.fit(linked.points, sample_weight=linked.sample_weight)
-            is_whole = True
+            return super().fit(X, y, sample_weight)
         finally:
-            if hasattr(found, "cluster_centers_"):
-                # What was cut short is only divided as it belongs apart.
-                end = end if is_whole else time.monotonic()
-                self._keep_links(found, linked, apart, known, end)
-        return self
+            forget(self, "_links")
 
-    def _keep_links(
-        self, found: PowerKMeans, linked: LinkedPoints, apart: Graph, known: IndexArray, end: float
-    ) -> None:
-        """Keep what was found for the groups, and search on with those that belong apart."""
-        centers, inertia = found.cluster_centers_, found.inertia_
-        labels = found.labels_.astype(np.intp)
-        if len(apart.edges):
-            search = _Search.among(linked, apart, self, end)
-            rng = check_random_state(self.random_state)
-            best, labels = search.best(centers, known, _STARTS[self.effort], rng)
-            centers = np.asarray(best, dtype=linked.points.dtype)
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        given, (must_link, cannot_link) = points.given, self._links
+        n_rows, is_used = points.n_points, getattr(given.source, "is_used", None)
+        must = check_pairs(must_link, "must_link", n_rows, is_used)
+        linked = joined(given.array, given.weights, must)
+        apart = _graph(check_pairs(cannot_link, "cannot_link", n_rows, is_used), linked.groups)
+        known = _division(apart, self.n_clusters, linked.groups)
+        inner = as_power_kmeans(self)
+        needs = inner._needs().of_a_fit(warns_of_scales=False)  # which all points have done
+        groups = open_points(linked.points, linked.sample_weight, needs)
+        search = _Search.among(linked, apart, known, self, fit) if len(apart.edges) else None
+        fit.learned, fit.as_given = (linked, groups, search), groups.given.of_all_columns
+        fit.stages = inner._stages(groups, fit)
+        found = inner._fit(groups, fit)
+        if search is None or any(end.was_stopped for end in (*found.former, found)):
+            return found
+        start, fit.as_given = fit.as_given(fit.best_centers()), None
+        rng = random_numbers(self.random_state)
+        why = search.run(start.astype(np.float64), _STARTS[self.effort], rng)
+        return Result(start, why, was_stopped=True).after(found) if why else found
+
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        linked, groups, search = fit.learned
+        found = super()._attributes(groups, fit, result)
+        labels, inertia = found.labels, found.inertia
+        centers = groups.given.of_all_columns(found.centers)
+        if search is not None:
+            # What was cut short is only divided as it belongs apart.
+            best, labels = search.best or search.divided(centers.astype(np.float64))
+            centers = best.astype(centers.dtype)
             inertia = search.inertia(centers, labels)
-        remember(
-            self,
-            {name: getattr(found, name) for name in ("n_iter_", "history_", "n_relocated_")}
-            | {"cluster_centers_": centers, "labels_": labels[linked.groups].astype(np.int32)}
-            | {"inertia_": inertia + linked.inertia},
-        )
+        labels = labels[linked.groups].astype(np.int32)
+        return replace(found, centers=centers, labels=labels, inertia=inertia + linked.inertia)
 
     def _needs(self) -> Needs:
         return super()._needs().of_a_fit(leaves_out_columns=False)
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        return []  # those of `PowerKMeans`, which fits the groups
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Search:
     """Divide groups of points among centers, some of them apart."""
 
     linked: LinkedPoints
-    rows: CompiledRows  # of the groups, in float64
+    rows: CompiledPoints  # of the groups, in float64
     apart: Graph
+    known: IndexArray  # labels that keep them apart
+    fit: Fit
     max_iter: int
     least_shift: float  # squared, of all centers
-    end: float  # on the monotonic clock
+    best: tuple[FloatArray, IndexArray] | None = None  # centers and labels so far
 
     @classmethod
-    def among(cls, linked: LinkedPoints, apart: Graph, model: LinkedKMeans, end: float) -> _Search:
+    def among(
+        cls, linked: LinkedPoints, apart: Graph, known: IndexArray, model: LinkedKMeans, fit: Fit
+    ) -> _Search:
         """Return a search among groups, whose points it takes in float64."""
         wide = linked._replace(points=linked.points.astype(np.float64))
         rows = open_rows(wide.points, wide.sample_weight, n_threads=model.n_threads)
         least_shift = model.tol * rows.mean_variance()
-        return cls(wide, rows, apart, model.max_iter, least_shift, end)
+        return cls(wide, rows, apart, known, fit, model.max_iter, least_shift)
 
-    def best(
-        self, start: Points, known: IndexArray, n_starts: int, rng: np.random.RandomState
-    ) -> tuple[FloatArray, IndexArray]:
-        """Return centers and labels of the best descent; the first is always made.
+    def run(self, centers: FloatArray, n_starts: int, rng: np.random.RandomState) -> str:
+        """Keep the best of several descents, and return why the fit is over; empty if it is not.
 
         Each further descent starts from the best so far, where one center has moved to a point.
         """
-        best = self.descend(start.astype(np.float64), known)
-        least = self.inertia(*best)
-        for _ in range(1, n_starts):
-            if time.monotonic() >= self.end:
-                break
-            centers, labels = best[0].copy(), best[1]
-            drawn = self.rows.nearness(centers).draw(rng.uniform(size=1))
-            centers[rng.randint(len(centers))] = self.rows.take(drawn)[0]
+        labels, least, why = self.known, math.inf, ""
+        for number in range(n_starts):
+            if number:
+                assert self.best is not None
+                centers, labels = self.best[0].copy(), self.best[1]
+                drawn = self.rows.nearness(centers).draw(rng.uniform(size=1))
+                centers[rng.randint(len(centers))] = self.rows.take(drawn)[0]
+            started = time.perf_counter()
             found = self.descend(centers, labels)
             if (inertia := self.inertia(*found)) < least:
-                best, least = found, inertia
-        return best
+                self.best, least = found, inertia
+            shift = float(np.linalg.norm(found[0] - centers))
+            if why := self._why_over(found[0], inertia, shift, time.perf_counter() - started):
+                break
+        return why
+
+    def _why_over(self, centers: FloatArray, inertia: float, shift: float, seconds: float) -> str:
+        """Tell of a descent as of a sweep, and return why the fit is over."""
+        history, hard = self.fit.history, -math.inf
+        centers.setflags(write=False)  # callbacks get this array
+        history.records.append(SweepRecord(hard, inertia, inertia, shift, seconds))
+        of_run = history.run, len(history.records)
+        return self.fit.why_over(SweepState(*of_run, *history.records[-1][:5], centers))
+
+    def divided(self, centers: FloatArray) -> tuple[FloatArray, IndexArray]:
+        """Return the labels of these centers that keep links, and the means of the clusters."""
+        labels = self.nearest(centers, self.known)
+        return self.means(labels, centers)[0], labels
 
     def descend(self, centers: FloatArray, known: IndexArray) -> tuple[FloatArray, IndexArray]:
         """Sweep, and exchange where sweeps hardly move a center, until neither moves any.
@@ -261,7 +277,7 @@ class _Search:
             if is_settled or np.array_equal(moved, labels):
                 moved = self.exchanged(centers, moved)
             came_back = hash(moved.tobytes()) in seen
-            if came_back or np.array_equal(moved, labels) or time.monotonic() >= self.end:
+            if came_back or np.array_equal(moved, labels) or self.fit.is_late():
                 break
             seen.add(hash(moved.tobytes()))
             labels, was_settled = moved, is_settled
@@ -287,12 +303,12 @@ class _Search:
         centers[has_points] = sums[has_points] / sizes[has_points, None]
         return centers, sizes
 
-    def inertia(self, centers: Points, labels: IndexArray) -> float:
+    def inertia(self, centers: Matrix, labels: IndexArray) -> float:
         """Return the inertia of the groups."""
         weight = self.linked.sample_weight
         return sum(
             float(np.sum(weight[at] * sq_dist[np.arange(len(sq_dist)), labels[at]]))
-            for at, sq_dist in self._blocks(centers.astype(np.float64))
+            for at, sq_dist in distances_in_blocks(self.rows, centers.astype(np.float64))
         )
 
     def exchanged(self, centers: FloatArray, labels: IndexArray) -> IndexArray:
@@ -328,7 +344,7 @@ class _Search:
     ) -> list[tuple[int, int]]:
         """Return points and clusters to which they alone would move, the largest gain first."""
         found: list[tuple[float, int, int]] = []
-        for at, sq_dist in self._blocks(centers):
+        for at, sq_dist in distances_in_blocks(self.rows, centers):
             weight, own = self.linked.sample_weight[at], labels[at]
             error, among = weight * sq_dist[np.arange(len(own)), own], sizes[own]
             left = _left(among - weight, among)
@@ -341,14 +357,6 @@ class _Search:
             gains = change[places, clusters].tolist()
             found += zip(gains, (at.start + places).tolist(), clusters.tolist(), strict=True)
         return [(i, cluster) for _, i, cluster in sorted(found)]
-
-    def _blocks(self, centers: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield some of the groups, and their squared distances from all centers."""
-        n_block = max(1, _BLOCK_ELEMENTS // len(centers))
-        for start in range(0, self.rows.n_points, n_block):
-            at = slice(start, min(start + n_block, self.rows.n_points))
-            sq_dist = sampler_of(self.rows).some(at).sq_distances(centers)
-            yield at, np.asarray(sq_dist, dtype=np.float64)
 
 
 def _left(weight: Any, whole: Any) -> Any:

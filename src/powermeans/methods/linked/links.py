@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from powermeans.errors import ArgumentError
 from powermeans.methods.linked.coloring import components
 from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, admit_array
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 __all__ = ["LinkedPoints", "join_linked"]
 
@@ -43,7 +43,7 @@ class LinkedPoints(NamedTuple):
     array([0, 0, 1])
     """
 
-    points: Points | SparsePoints
+    points: Matrix | SparseMatrix
     sample_weight: FloatArray
     groups: IndexArray
     inertia: float
@@ -138,8 +138,11 @@ def sums_by_label(labels: IndexArray, weights: FloatArray, points: Any, n_sums: 
     return np.asarray(sums if isinstance(sums, np.ndarray) else sums.toarray(), dtype=np.float64)
 
 
-def check_pairs(pairs: ArrayLike | None, name: str, n_points: int) -> IndexArray:
-    """Return pairs of rows, (n_pairs, 2), or raise."""
+def check_pairs(
+    pairs: ArrayLike | None, name: str, n_points: int, is_used: NDArray[np.bool_] | None = None
+) -> IndexArray:
+    """Return pairs of points, (n_pairs, 2), or raise; some rows of X may be left out."""
+    n_rows = n_points if is_used is None else len(is_used)
     way_out = "pass an array of the shape (n_pairs, 2) with the numbers of two rows in each"
     try:
         given = np.asarray([] if pairs is None else pairs)
@@ -151,11 +154,16 @@ def check_pairs(pairs: ArrayLike | None, name: str, n_points: int) -> IndexArray
         raise ArgumentError(f"{name} has the shape {given.shape}", way_out)
     if given.dtype.kind not in "iu":
         raise ArgumentError(f"{name} has the dtype {given.dtype}", way_out)
-    outside = (given < 0) | (given >= n_points)
+    outside = (given < 0) | (given >= n_rows)
     if outside.any():
         pair = int(np.argmax(outside.any(axis=1)))
         raise ArgumentError(
-            f"{name} has {given[pair].tolist()} as pair {pair}, and X has {n_points} rows",
-            f"pass numbers from 0 to {n_points - 1}",
+            f"{name} has {given[pair].tolist()} as pair {pair}, and X has {n_rows} rows",
+            f"pass numbers from 0 to {n_rows - 1}",
         )
-    return given.astype(np.intp)
+    if is_used is None:
+        return given.astype(np.intp)
+    if not is_used[given].all():
+        row = int(given[~is_used[given]][0])
+        raise ArgumentError(f"{name} has row {row} of X, which is left out", "drop its pairs")
+    return np.asarray((np.cumsum(is_used) - 1)[given])

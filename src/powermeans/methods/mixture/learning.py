@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.anneal import Result, Stage, anneal
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepRecord
 from powermeans.engine.spread import rounding_inertia
 from powermeans.engine.updates import Learner, Sweep, Update
 from powermeans.mathematics.rules import Gaussian, Hard, Rule, UnequalGaussians
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import Start
 from powermeans.methods.power_kmeans import searched
 from powermeans.points.observed import ObservedSums
-from powermeans.points.opening import in_memory
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 # The least variance of a Gaussian with its own, as a share of the mean variance within Gaussians.
@@ -112,7 +111,7 @@ class GaussianLearner(Learner):
             variance *= 0.9
         self._hot = None
 
-    def _learned(self, rows: Rows, centers: FloatArray, sums: Sums) -> Model:
+    def _learned(self, rows: Points, centers: FloatArray, sums: Sums) -> Model:
         """Return the model of the M-step."""
         model = self.model or Gaussian()
         if self.learns_shares:
@@ -127,7 +126,7 @@ class GaussianLearner(Learner):
         return unequal(model, len(centers), rows.n_observed) if self.has_own_variances else model
 
 
-def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
+def _has_hard_weights(model: Gaussian, rows: Points, sums: Sums) -> bool:
     """Return whether the free energy is that of hard weights, within 1e-6 for a mean point.
 
     With equal shares it is less by 2 v times the sum of log sum_l exp(-(y_l - y_min) / (2 v)).
@@ -142,7 +141,7 @@ def _has_hard_weights(model: Gaussian, rows: Rows, sums: Sums) -> bool:
     return bool(softness <= allowed)
 
 
-def _best_variance(rows: Rows, centers: FloatArray, sums: Sums) -> float:
+def _best_variance(rows: Points, centers: FloatArray, sums: Sums) -> float:
     """Return the mean squared distance of a point from the new centers, in each feature.
 
     The difference of two sums of squares cancels if clusters are small and far apart. Then the
@@ -163,7 +162,7 @@ def _weighted_squares(sums: Sums, differences: FloatArray) -> FloatArray:
     return np.asarray(sums.weights * np.square(differences).sum(axis=1))
 
 
-def weight_observed(rows: Rows) -> float:
+def weight_observed(rows: Points) -> float:
     """Return the sum of the weights of all entries that are observed."""
     if isinstance(n_observed := rows.n_observed, int):
         return n_observed * rows.total_weight
@@ -171,7 +170,7 @@ def weight_observed(rows: Rows) -> float:
 
 
 def _own_variances(
-    rows: Rows, centers: FloatArray, sums: Any
+    rows: Points, centers: FloatArray, sums: Any
 ) -> tuple[FloatArray, tuple[int, ...]]:
     """Return the variance of each Gaussian, and the Gaussians that would have less than allowed.
 
@@ -190,7 +189,7 @@ def _own_variances(
     return np.maximum(variances, least), collapsed
 
 
-def _variance_of_equal(rows: Rows) -> float:
+def _variance_of_equal(rows: Points) -> float:
     """Return a variance for points so alike that the squares of their rounding vanish.
 
     For zeros the likelihood has no maximum: a smaller variance is always likelier.
@@ -198,14 +197,14 @@ def _variance_of_equal(rows: Rows) -> float:
     return float(np.finfo(np.float64).tiny) if rows.mean().any() else 1e-20
 
 
-def _least_inertia(rows: Rows) -> float:
+def _least_inertia(rows: Points) -> float:
     """Return the inertia below which there is only rounding."""
     about_mean = rows.inertia_about_mean()
     least = max(1e-12, float(np.finfo(rows.dtype).eps)) * about_mean
     return max(least, rounding_inertia(rows), _rounding_of_difference(rows))
 
 
-def _rounding_of_difference(rows: Rows) -> float:
+def _rounding_of_difference(rows: Points) -> float:
     """Return the rounding error in the difference of the two sums, for points far from zero."""
     of_centers = 10 * float(np.finfo(np.float64).eps) * np.linalg.norm(rows.mean())
     # The product of the two may overflow.
@@ -219,7 +218,7 @@ def unequal(model: Gaussian, n_centers: int, n_features: int | FloatArray) -> Un
     return UnequalGaussians((model.variance,) * n_centers, shares, n_features)
 
 
-def mean_log_likelihood(rows: Rows, model: Model, sums: Sums) -> float:
+def mean_log_likelihood(rows: Points, model: Model, sums: Sums) -> float:
     """Return the mean of log sum_j q_j N(x; theta_j, v_j I) over the points of a sweep."""
     energy = np.float64(sums.objective) / rows.total_weight
     return float(log_densities_of(energy, model, weight_observed(rows) / rows.total_weight))
@@ -256,16 +255,17 @@ EFFORTS = {"fast": (0, 0), "balanced": (0, 2), "thorough": (5, 5)}
 class MixtureSearch:
     """A search for a mixture of high likelihood, which keeps the best so far."""
 
-    start: Start
+    points: Points
+    fit: Fit
     learner: GaussianLearner  # of the run, which has the best model at last
     max_iter: int
     tol: float
     options: Any  # of the search for centers
-    best: StageEnd = field(init=False)
+    best: Result = field(init=False)
     best_learner: GaussianLearner = field(init=False)
     highest: float = field(init=False)  # mean log-likelihood
 
-    def run(self, first: StageEnd, efforts: Sequence[str]) -> StageEnd:
+    def run(self, first: Result, efforts: Sequence[str]) -> Result:
         """Go on from the end of a descent, and return one that is no worse."""
         self.best, self.highest = first, self._log_likelihood(first, self.learner)
         self.best_learner = replace(
@@ -276,19 +276,18 @@ class MixtureSearch:
                 n_annealed, n_moved = EFFORTS[effort]
                 self._gains(self._searched_centers(len(first.centers), effort))
                 for _ in range(n_annealed):
-                    self._gains(self.start.seeds(), anneals=True)
+                    self._gains(self.fit.seeds.draw(self.points, self.fit), anneals=True)
                 self._move(n_moved)
         finally:
             found = self.best_learner
             self.learner.model, self.learner.collapsed = found.model, found.collapsed
             self.learner.log_likelihoods[:] = found.log_likelihoods
-            self.start.history.keep(self.best.centers)
+            self.fit.history.keep(self.best.centers)
         return self.best
 
     def _searched_centers(self, n_clusters: int, effort: Any) -> FloatArray:
-        data, rng = in_memory(self.start.data), self.start.fit.rng
-        how = {"effort": effort, "rng": rng, **self.options}
-        model = searched(data.points, data.weights, n_clusters, **how)
+        given, how = self.points.given, {"effort": effort, "rng": self.fit.rng, **self.options}
+        model = searched(given.array, given.weights, n_clusters, **how)
         return model.cluster_centers_.astype(np.float64)
 
     def _move(self, n_moved: int) -> None:
@@ -300,11 +299,11 @@ class MixtureSearch:
 
     def _moved(self, worst: int, least: int) -> FloatArray:
         """Return the best centers, one of which splits the Gaussian of another."""
-        centers, rows = self.best.centers.copy(), self.start.data.rows
+        centers, rows = self.best.centers.copy(), self.points
         of_centers = rows.spread(centers)
         by_error = np.argsort(-of_centers.error, kind="stable")
         by_use = np.argsort(of_centers.utility, kind="stable")
-        push = self.start.fit.rng.standard_normal(rows.n_features)
+        push = self.fit.rng.standard_normal(rows.n_features)
         split = centers[by_error[worst % len(centers)]]
         split = split + push * math.sqrt(self.best_learner.known.variance)
         centers[by_use[least % len(centers)]] = split
@@ -316,7 +315,7 @@ class MixtureSearch:
         if not anneals:
             learner.hottest = 0.0
         stage = Stage.of(learner, self.max_iter)
-        end = self.start.anneal(centers, [stage])[-1]
+        end = anneal(self.points, centers, [stage], self.fit)
         likelihood = self._log_likelihood(end, learner)
         gains = likelihood > self.highest + self.tol
         gains = gains and len(learner.collapsed) <= len(self.best_learner.collapsed)
@@ -324,6 +323,6 @@ class MixtureSearch:
             self.best, self.best_learner, self.highest = end, learner, likelihood
         return gains
 
-    def _log_likelihood(self, end: StageEnd, learner: GaussianLearner) -> float:
-        rows = self.start.data.rows
+    def _log_likelihood(self, end: Result, learner: GaussianLearner) -> float:
+        rows = self.points
         return mean_log_likelihood(rows, learner.known, rows.sweep(end.centers, learner.known))

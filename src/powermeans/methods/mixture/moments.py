@@ -42,14 +42,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.stats import chi2
-from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
+from sklearn.utils._param_validation import Interval, validate_parameter_constraints
 
 from powermeans.errors import warn_caller
 from powermeans.mathematics.principal_axes import PrincipalAxes, principal_axes
+from powermeans.methods.documented import one_of
 from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import MatrixLike, admit_array
+from powermeans.system.containers import like_given
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 class MomentEstimates(NamedTuple):
@@ -75,7 +77,7 @@ class MomentEstimates(NamedTuple):
     [0.6, 0.4]
     """
 
-    means: Points
+    means: Matrix
     shares: FloatArray
     variance: float | FloatArray
 
@@ -157,7 +159,7 @@ def moment_estimates(
     validate_parameter_constraints(
         {
             "n_clusters": [Interval(Integral, 1, None, closed="left")],
-            "covariance_type": [StrOptions({"tied_spherical", "spherical"})],
+            "covariance_type": [one_of({"tied_spherical", "spherical"})],
         },
         {"n_clusters": n_clusters, "covariance_type": covariance_type},
         caller_name="moment_estimates",
@@ -165,7 +167,12 @@ def moment_estimates(
     of_fit = FitNeeds(n_points=n_clusters, must_differ=True)
     needs = Needs(name="moment_estimates", fit=of_fit)
     data = admit_array(X, sample_weight, needs)
-    _check_n_features(n_clusters, data.points.shape[1])
+    if n_clusters > (n_features := data.points.shape[1]):
+        raise ValueError(
+            f"n_clusters={n_clusters} is more than the {n_features} features of X: the method "
+            f"of moments needs as many features, so pass n_clusters of at most {n_features}, or "
+            "use PowerKMeans"
+        )
     found = principal_axes(data.points, data.weights, n_clusters - 1)
     between, within = _variances(found, n_clusters)
     scales = np.sqrt(between) * found.total_deviation
@@ -184,7 +191,8 @@ def moment_estimates(
     if covariance_type == "spherical":
         variance = np.maximum(within + steps @ noise, 0.0)
     total = found.total_deviation**2
-    return MomentEstimates(means.astype(data.points.dtype), shares, variance * total)
+    of_dtype = like_given(X, means.astype(data.points.dtype), of="centers")
+    return MomentEstimates(of_dtype, shares, variance * total)
 
 
 def _warn_of_unequal_variances(n_clusters: int) -> None:
@@ -194,15 +202,6 @@ def _warn_of_unequal_variances(n_clusters: int) -> None:
         'covariance_type="spherical", or use PowerKMeans if clusters are not spherical',
         UserWarning,
     )
-
-
-def _check_n_features(n_clusters: int, n_features: int) -> None:
-    if n_clusters > n_features:
-        raise ValueError(
-            f"n_clusters={n_clusters} is more than the {n_features} features of X: the method "
-            f"of moments needs as many features, so pass n_clusters of at most {n_features}, or "
-            "use PowerKMeans"
-        )
 
 
 def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float]:
@@ -225,7 +224,7 @@ def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float
 
 
 def third_moments(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None,
     found: PrincipalAxes,
     scales: FloatArray,
@@ -243,7 +242,7 @@ def third_moments(
 
 
 def _noise_moments(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: FloatArray | None,
     found: PrincipalAxes,
     scales: FloatArray,
@@ -282,7 +281,7 @@ def _p_value(noise: FloatArray, errors: FloatArray) -> float:
 
 
 def _deviations(
-    points: Points | SparsePoints, sample_weight: FloatArray | None, found: PrincipalAxes
+    points: Matrix | SparseMatrix, sample_weight: FloatArray | None, found: PrincipalAxes
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield the weights of some points at a time, and how far they are from the mean."""
     n_points, n_axes = points.shape[0], len(found.axes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -11,17 +11,18 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import check_is_fitted
 
-from powermeans.engine.anneal import Stage, StageEnd
+from powermeans.engine.anneal import Result, Stage
 from powermeans.engine.fit import Fit
 from powermeans.engine.spread import spread
 from powermeans.engine.updates import SeparateCoincident
 from powermeans.errors import warn_caller
 from powermeans.mathematics.critical_power import critical_temperature
 from powermeans.mathematics.rules import Gaussian, UnequalGaussians
-from powermeans.methods.base import CenterEstimator, Run, Start, report_end
+from powermeans.methods.base import CenterEstimator
+from powermeans.methods.documented import one_of
 from powermeans.methods.mixture.learning import (
     EFFORTS,
     LEAST_SHARE_WITHIN,
@@ -32,12 +33,13 @@ from powermeans.methods.mixture.learning import (
     mean_log_likelihood,
     unequal,
 )
-from powermeans.points.checks.weights import check_sample_weight
+from powermeans.methods.predictions import of_rows
 from powermeans.points.needs import Needs
-from powermeans.points.observed import ObservedRows, filled
-from powermeans.points.opening import InMemory, MatrixLike, Opened, in_memory, open_rows
-from powermeans.points.protocol import Rows
-from powermeans.types import FloatArray, Labels, Points, SparsePoints
+from powermeans.points.observed import ObservedPoints, filled
+from powermeans.points.opening import MatrixLike, open_rows
+from powermeans.points.protocol import Points
+from powermeans.system.containers import to_array
+from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
 
 # In units of the critical temperature. On 72 problems with 5 and 20 overlapping clusters, runs from
 # 0.8 missed the best known log-likelihood by 0.057 per point, from 0.5 by 0.070, from 0.3 by 0.094,
@@ -181,14 +183,15 @@ class SphericalMixture(CenterEstimator):
     log_likelihood_: float
     log_likelihoods_: FloatArray
 
+    _advice = "raise max_iter or tol, or lower temperature"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **CenterEstimator._parameter_constraints,
-        "covariance_type": [StrOptions({"tied_spherical", "spherical"})],
+        "covariance_type": [one_of({"tied_spherical", "spherical"})],
         # With a larger variance the free energy of many points might leave the range of float64.
-        "variance": [StrOptions({"learned"}), Interval(Real, 0, 1e290, closed="right")],
-        "shares": [StrOptions({"equal", "learned"})],
-        "temperature": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
-        "effort": [StrOptions(set(EFFORTS)), None],
+        "variance": [one_of({"learned"}), Interval(Real, 0, 1e290, closed="right")],
+        "shares": [one_of({"equal", "learned"})],
+        "temperature": [Interval(Real, 0, None, closed="neither"), one_of({"auto"}), None],
+        "effort": [one_of(EFFORTS), None],
     }
 
     def __init__(
@@ -231,40 +234,35 @@ class SphericalMixture(CenterEstimator):
         model = self._model()
         if isinstance(model, Gaussian) and model.shares is None:
             return super().predict(X)
-        points = in_memory(self._new_points(X)).points
-        return self._most_likely(points, self._centers(points.shape[1]), model)
+        with self._new_points(X) as points:
+            array = points.given.array
+            labels = self._most_likely(array, self._centers(array.shape[1]), model)
+            found: Labels = of_rows(X, points, labels)
+        return found
 
     def memberships(self, X: MatrixLike) -> FloatArray:
         """Return the responsibilities: how much each point belongs to each Gaussian.
 
         They have the shape (n_samples, n_clusters), and each row adds up to one.
         """
-        return self._of_distances(X, lambda model, sq_dist, _: model.memberships(sq_dist))
+        return self._of_rows(X, lambda model, sq_dist, _: model.memberships(sq_dist))
 
     def score_samples(self, X: MatrixLike) -> FloatArray:
         """Return the logarithm of the density at each point, (n_samples,)."""
-
-        def densities(
-            model: Model, sq_dist: FloatArray, n_observed: int | FloatArray
-        ) -> FloatArray:
-            return np.asarray(log_densities_of(model.objective(sq_dist), model, n_observed))
-
-        return self._of_distances(X, densities)
+        return self._of_rows(X, _log_densities)
 
     def score(
         self, X: MatrixLike, y: object = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Return the weighted mean of the logarithm of the density over the points."""
-        densities = self.score_samples(X)
-        weights = check_sample_weight(sample_weight, len(densities))
-        return float(np.average(densities, weights=weights))
+        return self._mean_and_weight(X, sample_weight)[0]
 
     def bic(self, X: MatrixLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the Bayesian information criterion ``-2 log L + p log n``.
 
         There are p free parameters, and n is the sum of the weights. Lower is better.
         """
-        score, n = self.score(X, sample_weight=sample_weight), _total_weight(X, sample_weight)
+        score, n = self._mean_and_weight(X, sample_weight)
         return -2 * n * score + self._n_parameters() * math.log(n)
 
     # Conversion.
@@ -291,10 +289,10 @@ class SphericalMixture(CenterEstimator):
         >>> theirs.predict([[1.0], [2.0]])
         array([0, 1])
         """
-        check_is_fitted(self)
+        self._refuse_unprepared()
         from sklearn.mixture import GaussianMixture
 
-        centers = np.asarray(self.cluster_centers_)
+        centers = np.asarray(to_array(self.cluster_centers_))
         theirs = GaussianMixture(len(centers), covariance_type="spherical")
         theirs.means_, theirs.weights_ = centers.copy(), self.shares_.copy()
         theirs.covariances_ = self.variances_.copy()
@@ -311,18 +309,18 @@ class SphericalMixture(CenterEstimator):
     def _needs(self) -> Needs:
         return super()._needs().of_a_fit(leaves_out_columns=False)
 
-    def _stages(self, opened: Opened, fit: Fit) -> list[Stage]:
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
         self._refuse_one_variance()
-        data, learns_variance = in_memory(opened), self.variance == "learned"
+        learns_variance = self.variance == "learned"
         if not learns_variance:
-            _refuse_widest(float(self.variance), data.rows)
+            _refuse_widest(float(self.variance), points)
         share = self._share_of_critical()
         learner = GaussianLearner(
             first=None if learns_variance else Gaussian(float(self.variance)),
             learns_variance=learns_variance,
             learns_shares=self.shares == "learned",
-            hottest=share * _critical_temperature(data) / 2 if share else 0.0,
-            separate=SeparateCoincident(math.inf, data.rows.spread_of_features()),
+            hottest=share * _critical_temperature(points) / 2 if share else 0.0,
+            separate=SeparateCoincident(math.inf, points.spread_of_features()),
             tolerance=self.tol,
             has_own_variances=self.covariance_type == "spherical",
         )
@@ -345,29 +343,30 @@ class SphericalMixture(CenterEstimator):
         anneals = self._draws_centers() and self.n_clusters > 1
         return _TEMPERATURE_FROM_SEEDS if anneals else 0.0
 
-    def _attributes_at(self, centers: FloatArray) -> None:
+    def _of_a_sweep(self, centers: FloatArray) -> None:
         return None
 
-    def _run(self, start: Start) -> list[StageEnd]:
-        ends = super()._run(start)
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        end = super()._fit(points, fit)
         if self.effort is None or self.n_clusters == 1 or not self._draws_centers():
-            return ends
+            return end
         options = {"n_threads": self.n_threads, "missing": self.missing}
-        search = MixtureSearch(start, _learner(start), self.max_iter, self.tol, options)
+        search = MixtureSearch(points, fit, _learner(fit), self.max_iter, self.tol, options)
         # A thorough search begins with all that a balanced one does, so that it ends no lower.
         names = ("balanced", "thorough") if self.effort == "thorough" else (self.effort,)
-        return [search.run(ends[-1], names)]
+        return search.run(end, names)
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, data, learner = super()._finish(start, ends), in_memory(start.data), _learner(start)
-        centers, model = run.centers.astype(np.float64), learner.known
-        likelihood = mean_log_likelihood(data.rows, model, data.rows.sweep(centers, model))
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result, learner = super()._attributes(points, fit, result), _learner(fit)
+        centers, model = result.centers.astype(np.float64), learner.known
+        likelihood = mean_log_likelihood(points, model, points.sweep(centers, model))
         n_centers, shares = len(centers), model.shares
         if shares is not None:
-            run = replace(run, labels=self._most_likely(data.points, centers, model))
+            labels = self._most_likely(points.given.array, centers, model)
+            result = replace(result, labels=labels)
         own = model.variances if isinstance(model, UnequalGaussians) else model.variance
         self._warn_of_collapse(learner)
-        return replace(run, loss=-likelihood).with_attributes(
+        return replace(result, loss=-likelihood).with_attributes(
             variance_=model.variance,
             variances_=np.array(np.broadcast_to(own, n_centers)),
             shares_=np.full(n_centers, 1 / n_centers) if shares is None else np.array(shares),
@@ -385,12 +384,6 @@ class SphericalMixture(CenterEstimator):
                 ConvergenceWarning,
             )
 
-    def _report_end(self, run: Run) -> None:
-        advice = "raise max_iter or tol"
-        if self._share_of_critical() and not len(run.attributes["log_likelihoods_"]):
-            advice = "it was still annealing, so raise max_iter or lower temperature"
-        report_end(run, self.verbose, advice)
-
     def _model(self) -> Model:
         """Return the fitted model."""
         check_is_fitted(self)
@@ -403,20 +396,35 @@ class SphericalMixture(CenterEstimator):
 
     def _n_parameters(self) -> int:
         """Return the number of free parameters."""
-        n_centers = len(self.cluster_centers_)
+        n_centers = len(self.variances_)
         n_shares = n_centers - 1 if self.shares == "learned" else 0
         n_variances = n_centers if self.covariance_type == "spherical" else 1
         n_learned = n_variances if self.variance == "learned" else 0
         return n_centers * int(self.n_features_in_) + n_shares + n_learned
 
-    def _of_distances(self, X: MatrixLike, what: OfBlock) -> FloatArray:
+    def _of_rows(self, X: MatrixLike, what: OfBlock) -> FloatArray:
+        """Return what a function makes of the squared distances of points, as they came."""
+        with self._new_points(X) as points:
+            found: FloatArray = of_rows(X, points, self._of_distances(points, what))
+        return found
+
+    def _mean_and_weight(
+        self, X: MatrixLike, sample_weight: ArrayLike | None
+    ) -> tuple[float, float]:
+        """Return the weighted mean of the logarithm of the density, and the sum of the weights."""
+        with self._new_points(X, sample_weight) as points:
+            densities, weights = self._of_distances(points, _log_densities), points.given.weights
+        n = float(len(densities) if weights is None else weights.sum())
+        return float(np.average(densities, weights=weights)), n
+
+    def _of_distances(self, points: Points, what: OfBlock) -> FloatArray:
         """Apply a function to the squared distances of one block of points after another."""
-        points = in_memory(self._new_points(X)).points
-        blocks = self._distances(points, self._centers(points.shape[1]), self._model())
+        array = points.given.array
+        blocks = self._distances(array, self._centers(array.shape[1]), self._model())
         return np.concatenate([what(*block) for block in blocks])
 
     def _most_likely(
-        self, points: Points | SparsePoints, centers: FloatArray, model: Model
+        self, points: Matrix | SparseMatrix, centers: FloatArray, model: Model
     ) -> Labels:
         """Return the Gaussian of the largest responsibility of each point."""
         blocks = self._distances(points, centers, model)
@@ -424,7 +432,7 @@ class SphericalMixture(CenterEstimator):
         return np.concatenate(nearest).astype(np.int32)
 
     def _distances(
-        self, points: Points | SparsePoints, centers: FloatArray, model: Model
+        self, points: Matrix | SparseMatrix, centers: FloatArray, model: Model
     ) -> Iterator[tuple[Model, FloatArray, int | FloatArray]]:
         """Yield the model, squared distances and numbers of observed entries of some points."""
         n_block = max(1, 2**20 // max(points.shape[1], len(centers)))
@@ -438,29 +446,28 @@ class SphericalMixture(CenterEstimator):
             yield model, rows.sq_distances(centers).astype(np.float64, copy=False), n_observed
 
 
-def _critical_temperature(data: InMemory) -> float:
+def _log_densities(model: Model, sq_dist: FloatArray, n_observed: int | FloatArray) -> FloatArray:
+    return np.asarray(log_densities_of(model.objective(sq_dist), model, n_observed))
+
+
+def _critical_temperature(points: Points) -> float:
     """Return that of the points, with means for missing entries."""
-    points = data.points
-    if isinstance(data.rows, ObservedRows):
-        points = filled(points, data.rows.mean())
-    return critical_temperature(points, data.weights)
+    array = points.given.array
+    if isinstance(points, ObservedPoints):
+        array = filled(array, points.mean())
+    return critical_temperature(array, points.given.weights)
 
 
-def _learner(start: Start) -> GaussianLearner:
-    learner = start.stages[0].update
+def _learner(fit: Fit) -> GaussianLearner:
+    learner = fit.stages[0].update
     assert isinstance(learner, GaussianLearner)
     return learner
 
 
-def _refuse_widest(variance: float, rows: Rows) -> None:
+def _refuse_widest(variance: float, rows: Points) -> None:
     size = max(spread(rows), float(np.linalg.norm(rows.mean())))
     if size > 0 and math.sqrt(variance) / size > 1e15:  # densities are equal in float64
         raise ValueError(
             f"variance={variance!r} is too large for points that are {size:.3g} from zero and from "
             f"each other: pass one of the order of {size**2:.0e}, for example, or scale X"
         )
-
-
-def _total_weight(X: MatrixLike, sample_weight: ArrayLike | None) -> float:
-    weights = check_sample_weight(sample_weight, n_points := _num_samples(X))
-    return float(n_points if weights is None else weights.sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from numbers import Real
 from typing import Any, ClassVar, Literal
@@ -14,32 +14,27 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 
 from powermeans import divergences
-from powermeans.engine.anneal import Callback, Stage, StageEnd
-from powermeans.engine.fit import Fit
+from powermeans.engine.anneal import Result, Stage
+from powermeans.engine.fit import Callback, Fit
 from powermeans.engine.history import Spent
 from powermeans.engine.stopping import StopRule
 from powermeans.errors import ArgumentError
 from powermeans.mathematics.rules import Rule
-from powermeans.methods.base import CenterEstimator, Run, Start
+from powermeans.methods.base import CenterEstimator
 from powermeans.methods.power_kmeans import (
     PowerKMeans,
     annealing_attributes,
     as_power_kmeans,
-    report_ends,
     searched,
-    with_second_starts,
 )
-from powermeans.methods.robust.trimmed import TrimmedRows
-from powermeans.points.compiled import CompiledRows
+from powermeans.methods.robust.trimmed import TrimmedPoints
+from powermeans.points.compiled import CompiledPoints
+from powermeans.points.given import Given
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import (
-    InMemory,
-    MatrixLike,
-    Opened,
-    in_memory,
     rows_for,
 )
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray
 
 # Sums of weights that differ by no more than this share count as equal.
@@ -117,6 +112,7 @@ class RobustPowerKMeans(CenterEstimator):
     _state = """power_: number critical_power_: number n_separated_: count spent_: Spent
         outliers_: flag[n] radius_: number"""
 
+    _advice = "raise max_iter or tol, or the factor of the schedule"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PowerKMeans._parameter_constraints,
         "trim": [Interval(Real, 0, 1, closed="left")],
@@ -179,35 +175,28 @@ class RobustPowerKMeans(CenterEstimator):
         needs = needs.refusing(parts=reason, tensors=reason)
         return replace(needs, name=type(self).__name__, estimator=self)
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
-        data = in_memory(super()._open(X, sample_weight, fit))
-        n_kept = _most_kept(data, self.trim)
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        n_kept = _most_kept(points.given, self.trim)
         if n_kept < self.n_clusters:
             raise ValueError(
-                f"of n_samples={data.points.shape[0]} trim={self.trim} leaves at most {n_kept} "
+                f"of n_samples={points.n_points} trim={self.trim} leaves at most {n_kept} "
                 f"with a weight for n_clusters={self.n_clusters}: pass a smaller trim, fewer "
                 "clusters or more points"
             )
-        return data
+        return as_power_kmeans(self)._stages(points, fit)
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        return as_power_kmeans(self)._stages(data, fit)
-
-    def _run(self, start: Start) -> list[StageEnd]:
+    def _fit(self, points: Points, fit: Fit) -> Result:
         if self._draws_centers():
-            start = with_second_starts(start, self._centers_of_all(start))
-        return as_power_kmeans(self)._run(start)
+            fit.seeds.after_first = self._centers_of_all(points.given, fit)
+        return as_power_kmeans(self)._fit(points, fit)
 
-    def _report_end(self, run: Run) -> None:
-        report_ends(run, self.verbose)
-
-    def _centers_of_all(self, start: Start) -> Iterator[FloatArray]:
+    def _centers_of_all(self, given: Given, fit: Fit) -> Iterator[FloatArray]:
         """Yield centers that a search finds for all points.
 
         A cluster that is left out adds no error, so a search among the points that are kept may
         never put a center there.
         """
-        points, weights = in_memory(start.data).points, in_memory(start.data).weights
+        points, weights = given.array, given.weights
         counts = np.ones(points.shape[0]) if weights is None else weights
         n_most = min(self.n_clusters + 1, int(np.count_nonzero(counts)))
         for n_clusters in range(self.n_clusters, n_most + 1):
@@ -216,9 +205,9 @@ class RobustPowerKMeans(CenterEstimator):
                 weights,
                 n_clusters,
                 effort="fast",
-                rng=start.fit.rng,
+                rng=fit.rng,
                 n_threads=self.n_threads,
-                seconds_left=start.fit.seconds_left(),
+                seconds_left=fit.seconds_left(),
                 divergence=self.divergence,
                 missing=self.missing,
             )
@@ -226,31 +215,31 @@ class RobustPowerKMeans(CenterEstimator):
             largest = np.argsort(-sizes, kind="stable")[: self.n_clusters]
             yield model.cluster_centers_[largest].astype(np.float64)
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run, rows = super()._finish(start, ends), start.data.rows
-        assert isinstance(rows, TrimmedRows)
-        outliers, limit = rows.left_out(run.centers.astype(np.float64))
-        is_squared = start.fit.divergence.is_squared
-        return run.with_attributes(
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result = super()._attributes(points, fit, result)
+        assert isinstance(points, TrimmedPoints)
+        outliers, limit = points.left_out(result.centers.astype(np.float64))
+        is_squared = fit.divergence.is_squared
+        return result.with_attributes(
             outliers_=outliers,
             radius_=math.sqrt(limit) if is_squared else limit,
-            **annealing_attributes(start),
+            **annealing_attributes(fit),
         )
 
 
 def _open_trimmed(
     points: Any, weights: FloatArray | None, measure: Measure, *, trim: float
-) -> Rows:
+) -> Points:
     """Return rows that leave out a share of the weight; by default each point weighs one."""
     weights = np.ones(points.shape[0]) if weights is None else weights
     rows = rows_for(replace(measure, opener=None), points, weights)
-    assert isinstance(rows, CompiledRows), "weights change between sweeps"
-    return TrimmedRows(rows, weights, trim)
+    assert isinstance(rows, CompiledPoints), "weights change between sweeps"
+    return TrimmedPoints(rows, weights, trim)
 
 
-def _most_kept(data: InMemory, trim: float) -> int:
+def _most_kept(given: Given, trim: float) -> int:
     """Return the largest number of points within the kept weight, one of them in part."""
-    weights = np.ones(data.points.shape[0]) if data.weights is None else data.weights
+    weights = np.ones(given.array.shape[0]) if given.weights is None else given.weights
     lightest_first = np.sort(weights[weights > 0] / weights.max())
     kept = (1 - trim) * lightest_first.sum()
     return 1 + int(np.searchsorted(np.cumsum(lightest_first), kept * (1 - _ROUNDING)))

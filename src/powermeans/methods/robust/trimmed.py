@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums, mean_over_columns
 from powermeans.mathematics.weighted_draws import draw_indices
-from powermeans.points.base import RowsOfRows
-from powermeans.points.compiled import CompiledRows
+from powermeans.points.base import ViewedPoints
+from powermeans.points.compiled import CompiledPoints
 from powermeans.points.protocol import Nearness
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -26,7 +26,7 @@ _ROUNDING = 1e-12
 _MOST_VALUES_SORTED = 2**20
 
 
-class TrimmedRows(RowsOfRows):
+class TrimmedPoints(ViewedPoints):
     """Leave out the share `trim`, in [0, 1), of the weight: the points farthest from all centers.
 
     Points exactly as far as the last one kept keep the same part of their weight, so that a weight
@@ -35,9 +35,9 @@ class TrimmedRows(RowsOfRows):
     The inner rows are opened with the same points and weights, and nothing else may use them.
     """
 
-    _rows: CompiledRows
+    _rows: CompiledPoints
 
-    def __init__(self, rows: CompiledRows, sample_weight: FloatArray, trim: float) -> None:
+    def __init__(self, rows: CompiledPoints, sample_weight: FloatArray, trim: float) -> None:
         self._rows, self._weights, self.trim = rows, sample_weight, trim
         self._kept_weight = (1 - trim) * float(sample_weight.sum())
 
@@ -120,7 +120,7 @@ class TrimmedRows(RowsOfRows):
 class TrimmedNearness:
     """Draw and compare seeds among the points that are kept."""
 
-    def __init__(self, rows: TrimmedRows, nearness: Nearness, has_centers: bool) -> None:
+    def __init__(self, rows: TrimmedPoints, nearness: Nearness, has_centers: bool) -> None:
         self._rows, self._nearness, self._has_centers = rows, nearness, has_centers
 
     def draw(self, uniforms: FloatArray, exponent: float = 2.0) -> IndexArray:

@@ -11,24 +11,25 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 
-from powermeans.engine.fit import Fit
-from powermeans.methods.base import CenterEstimator, Run
+from powermeans.engine.anneal import Result
+from powermeans.engine.fit import Fit, random_numbers
+from powermeans.engine.seeds.initial import Seeds
+from powermeans.methods.base import CenterEstimator
 from powermeans.points.checks.points import Admitted, admit
-from powermeans.points.needs import Needs
+from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import (
-    InMemory,
     MatrixLike,
-    Opened,
+    given_by,
     open_batch,
     open_points,
     wide_enough,
     wide_if_far,
 )
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.system.attributes import forget, remember
+from powermeans.system.containers import to_array
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, Part
 
@@ -103,11 +104,11 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         """Return the state before the first point, given centers."""
 
     @abc.abstractmethod
-    def _begin(self, data: InMemory, fit: Fit) -> Learned:
+    def _begin(self, points: Points, fit: Fit) -> Learned:
         """Learn from the first points."""
 
     @abc.abstractmethod
-    def _learn(self, learned: Learned, data: InMemory) -> Learned:
+    def _learn(self, learned: Learned, points: Points) -> Learned:
         """Learn from further points."""
 
     @abc.abstractmethod
@@ -153,11 +154,14 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         self._refuse_another_number()
         self._refuse_checkpoint(X)
         opened = open_points(X, sample_weight, self._chunk_needs())
-        if not isinstance(opened, InMemory):
+        if opened.parts is not None:
             self._learn_from_parts(opened)
             return self
-        noted = opened.noted if self._stream_so_far() is None else None  # of files
-        found = self._advanced(Admitted(opened.points, opened.weights, opened.largest))
+        given = opened.given
+        noted = given.noted if self._stream_so_far() is None else None  # of files
+        found = self._advanced(Admitted(given.array, given.weights, given.largest))
+        if "cluster_centers_" in found:
+            found |= self._at_home(found, X, opened)
         remember(self, {**found, **(noted or {})})
         return self
 
@@ -211,11 +215,11 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         public = {} if learned is None else self._public(learned, here, dtype)
         if self.verbose:
             how = f"inertia {public['inertia_']}" if public else "not used yet"
-            print(f"Chunk of {here.rows.n_points} points, {how}.")
+            print(f"Chunk of {here.n_points} points, {how}.")
         return {**public, "_stream": stream}
 
     def _refuse_another_number(self) -> None:
-        n_centers = len(getattr(self, "cluster_centers_", ()))
+        n_centers = len(to_array(getattr(self, "cluster_centers_", ())))
         if n_centers not in (0, self.n_clusters):
             raise ValueError(
                 f"n_clusters={self.n_clusters}, but the stream goes on from {n_centers} centers: "
@@ -227,7 +231,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         before = stream.chunks if isinstance(stream, Waiting) else ()
         dtypes = [chunk.points.dtype for chunk in (*before, chunk)]
         if hasattr(self, "cluster_centers_"):
-            dtypes.append(np.asarray(self.cluster_centers_).dtype)
+            dtypes.append(np.asarray(to_array(self.cluster_centers_)).dtype)
         return np.result_type(*dtypes)
 
     def _stream_so_far(self) -> Learned | Waiting[Learned] | None:
@@ -252,15 +256,18 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return Waiting(kept, n_points, self._beginning(chunks), n_points)
 
     def _beginning(self, chunks: Sequence[Admitted]) -> Learned:
-        fit = Fit(check_random_state(self.random_state))
+        fit = Fit(random_numbers(self.random_state))
+        fit.seeds = Seeds(self.init, self.n_clusters)
         return self._begin(self._opened(Admitted.joined(chunks)), fit)
 
-    def _public(self, learned: Learned, data: InMemory, dtype: np.dtype[Any]) -> dict[str, Any]:
+    def _public(self, learned: Learned, points: Points, dtype: np.dtype[Any]) -> dict[str, Any]:
         """Return the attributes that users see of the stream and of the chunk."""
         centers = learned.centers.astype(dtype)
-        wide = wide_enough(Admitted(data.points, data.weights, 0.0), centers)
-        rows = data.rows if wide.points is data.points else self._opened(wide).rows
-        labels, inertia = rows.assign(centers.astype(np.float64))
+        given = points.given
+        wide = wide_enough(Admitted(given.array, given.weights, 0.0), centers)
+        if wide.points is not given.array:
+            points = self._opened(wide)
+        labels, inertia = points.assign(centers.astype(np.float64))
         found = {"cluster_centers_": centers, "labels_": labels, "inertia_": inertia}
         return found | self._described(learned)
 
@@ -276,20 +283,21 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _chunk_needs(self) -> Needs:
         """Return the requirements on the next chunk."""
         if self._stream_so_far() is None:
-            return self._needs().of_a_fit(n_points=1, must_differ=False)
+            return self._needs().of_a_fit(n_points=1, must_differ=False, is_read_once=True)
         return self._fitted_needs()
 
-    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Opened:
+    def _open(self, X: MatrixLike, sample_weight: ArrayLike | None, fit: Fit) -> Points:
         self._refuse_checkpoint(X)
-        data = super()._open(X, sample_weight, fit)
+        points = super()._open(X, sample_weight, fit)
         forget(self, "_stream")  # kept if the points are refused
-        return data
+        return points
 
-    def _opened(self, points: Admitted | InMemory, beside: Rows | None = None) -> InMemory:
+    def _opened(self, admitted: Admitted, beside: Points | None = None) -> Points:
         """Open points for one sweep or two, with the threads of other rows if given."""
-        given = wide_if_far(points.points, points.largest), points.weights
-        rows = open_batch(*given, n_threads=self.n_threads, beside=beside)
-        return InMemory(points.points, points.weights, rows)
+        wide = wide_if_far(admitted.points, admitted.largest)
+        rows = open_batch(wide, admitted.weights, n_threads=self.n_threads, beside=beside)
+        rows.given = given_by(admitted, Measure(n_threads=self.n_threads))
+        return rows
 
     def _size_of_first(self, default: int) -> int:
         if self.init_size is not None and self.init_size < self.n_clusters:
@@ -302,9 +310,9 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
     def _n_runs(self) -> int:
         return 1
 
-    def _taught(self, run: Run, learned: Learned) -> Run:
-        """Return the run with the attributes from which a stream goes on."""
-        return run.with_attributes(**self._described(learned), _stream=learned)
+    def _taught(self, result: Result, learned: Learned) -> Result:
+        """Return the result with the attributes from which a stream goes on."""
+        return result.with_attributes(**self._described(learned), _stream=learned)
 
 
 def is_waiting(model: object) -> bool:

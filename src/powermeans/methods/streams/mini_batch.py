@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -13,22 +13,21 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils._param_validation import Interval
 
-from powermeans.engine.anneal import Stage, StageEnd, run_stage
+from powermeans.engine.anneal import Result, Stage, run_stage
 from powermeans.engine.fit import Fit
-from powermeans.engine.history import History, SweepState
+from powermeans.engine.history import SweepState
 from powermeans.engine.seeds.samples import weighted_sample
 from powermeans.engine.stopping import StopRule, are_hard
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import Run, Start
 from powermeans.methods.power_kmeans import PowerKMeans, searched
 from powermeans.methods.streams.base import StreamEstimator
 from powermeans.methods.streams.running_sums import RunningSums
 from powermeans.points.checks.points import Admitted
 from powermeans.points.needs import Measure, Needs
-from powermeans.points.opening import InMemory, Opened, in_memory, open_batch
-from powermeans.points.protocol import Rows
+from powermeans.points.opening import open_batch
+from powermeans.points.protocol import Points
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, IndexArray, Points, SparsePoints
+from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
 
 # The first sample of a fit has at least one point in this many.
 _POINTS_PER_POINT_OF_FIRST = 50
@@ -216,34 +215,31 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
     def _needs(self) -> Needs:
         return super()._needs().measured(opener=_open_batch)
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        return []
-
-    def _run(self, start: Start) -> list[StageEnd]:
-        data, rng = start.data, start.fit.rng
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        rng, fit.learned = fit.rng, {}
         # With a generator of their own, later draws do not depend on the number of rows.
         orders = np.random.RandomState(rng.randint(2**31))
-        n_all, parts = self._all_parts(data, orders)
+        n_all, parts = self._all_parts(points, orders)
         _, first = next(parts)
-        learned, state = self._begin_at(in_memory(first), first, rng)
-        self._take_down(learned, 1, state, start)
-        n_seen, n_begun, reason = first.rows.n_points, self.max_iter, None
-        why_end = self._rule_of_end(data)
+        learned, state = self._begin_at(first, first, rng)
+        self._take_down(learned, 1, state, fit)
+        n_seen, n_begun, reason = first.n_points, self.max_iter, None
+        why_end = self._rule_of_end(points)
         for n_passes, batch in parts:
             # From the middle of a fit on, all batches are hard, even if there are only a few.
-            if 2 * n_seen >= n_all or batch.rows.parts is not None:
+            if 2 * n_seen >= n_all or batch.parts is not None:
                 learned = replace(learned, power=-math.inf)
             learned, state = self._swept(learned, batch)
-            self._take_down(learned, n_passes, state, start)
-            n_seen += batch.rows.n_points
-            if (reason := why_end(state, batch.rows.total_weight)) is not None:
+            self._take_down(learned, n_passes, state, fit)
+            n_seen += batch.n_points
+            if (reason := why_end(state, batch.total_weight)) is not None:
                 n_begun = n_passes
                 break
         learned = replace(learned, power=-math.inf)
-        start.learned[learned.n_steps] = learned, n_begun
-        return [StageEnd(learned.centers, -math.inf, reason or "the points came to their end")]
+        fit.learned[learned.n_steps] = learned, n_begun
+        return Result(learned.centers, reason or "the points came to their end")
 
-    def _rule_of_end(self, data: Opened) -> Callable[[SweepState, float], str | None]:
+    def _rule_of_end(self, points: Points) -> Callable[[SweepState, float], str | None]:
         """Return what says after each batch why the fit ends before its last pass, if it does.
 
         It gets the sweep of the batch, and the weight of its points.
@@ -251,27 +247,28 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return lambda state, weight: None
 
     def _all_parts(
-        self, data: Opened, orders: np.random.RandomState
-    ) -> tuple[int, Iterator[tuple[int, Opened]]]:
+        self, points: Points, orders: np.random.RandomState
+    ) -> tuple[int, Iterator[tuple[int, Points]]]:
         """Return the number of points of all passes, and batches with the number of the pass."""
-        if isinstance(data, InMemory):
-            indices = self._that_come(data)
-            return len(indices) * self.max_iter, self._parts(data, indices, orders)
-        return data.rows.n_points * self.max_iter, self._parts_of_parts(data, orders)
+        if points.parts is not None:
+            return points.n_points * self.max_iter, self._parts_of_parts(points, orders)
+        indices = self._that_come(points)
+        return len(indices) * self.max_iter, self._parts(points, indices, orders)
 
-    def _that_come(self, data: InMemory) -> IndexArray:
+    def _that_come(self, points: Points) -> IndexArray:
         """Return the points with weight, and enough others for one in each cluster."""
-        if data.weights is None:
-            return np.arange(data.rows.n_points)
-        n_others = max(0, self.n_clusters - np.count_nonzero(data.weights))
-        others = np.flatnonzero(data.weights == 0)[:n_others]
-        return np.concatenate([np.flatnonzero(data.weights), others])
+        weights = points.given.weights
+        if weights is None:
+            return np.arange(points.n_points)
+        n_others = max(0, self.n_clusters - np.count_nonzero(weights))
+        others = np.flatnonzero(weights == 0)[:n_others]
+        return np.concatenate([np.flatnonzero(weights), others])
 
     def _parts(
-        self, data: InMemory, indices: IndexArray, orders: np.random.RandomState
-    ) -> Iterator[tuple[int, Opened]]:
+        self, points: Points, indices: IndexArray, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, Points]]:
         """Yield the first sample and batches of the other points, with the number of the pass."""
-        most = self._largest_batch(data.points)
+        most, weights = self._largest_batch(points.given.array), points.given.weights
         n_first, n_seen = self._n_awaited(len(indices) // _POINTS_PER_POINT_OF_FIRST), 0
         for n_passes in range(1, self.max_iter + 1):
             order = orders.permutation(indices)
@@ -280,44 +277,43 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
                 wanted = min(max(self.batch_size, n_seen // 10), most)
                 start, end = end, end + (wanted if n_seen else n_first)
                 part = order[start:end]
-                if not n_seen or data.weights is None or data.weights[part].any():
-                    yield n_passes, self._part(data, part)
+                if not n_seen or weights is None or weights[part].any():
+                    yield n_passes, self._part(points, part)
                 n_seen += len(part)
 
     def _parts_of_parts(
-        self, data: Opened, orders: np.random.RandomState
-    ) -> Iterator[tuple[int, Opened]]:
+        self, points: Points, orders: np.random.RandomState
+    ) -> Iterator[tuple[int, Points]]:
         """Yield a sample of the parts, then all of them as one batch in each pass.
 
         If the parts were batches, sorted rows would drag the centers along.
         """
-        rows = data.rows
-        share = rows.n_points // _POINTS_PER_POINT_OF_FIRST
-        fitting = _MOST_ELEMENTS // rows.n_features
+        share = points.n_points // _POINTS_PER_POINT_OF_FIRST
+        fitting = _MOST_ELEMENTS // points.n_features
         n_first = self._n_awaited(min(share, fitting))
-        sample = weighted_sample(rows, n_first, orders, n_least=self.n_clusters)
+        sample = weighted_sample(points, n_first, orders, n_least=self.n_clusters)
         yield 1, self._opened(Admitted(sample.points, sample.weights, math.nan))
         for n_passes in range(2 if sample.is_all else 1, self.max_iter + 1):
-            yield n_passes, data
+            yield n_passes, points
 
-    def _take_down(
-        self, learned: _Remembered, n_passes: int, state: SweepState, start: Start
-    ) -> None:
+    def _take_down(self, learned: _Remembered, n_passes: int, state: SweepState, fit: Fit) -> None:
         """Record a batch, so that an interrupt falls before or after it, never within."""
-        start.learned[learned.n_steps] = learned, n_passes
-        start.history.append(state._replace(sweep=learned.n_steps))
-        start.learned.pop(learned.n_steps - 1, None)
-        start.callback(state._replace(sweep=learned.n_steps))
+        fit.learned[learned.n_steps] = learned, n_passes
+        fit.history.append(state._replace(sweep=learned.n_steps))
+        fit.learned.pop(learned.n_steps - 1, None)
+        fit.why_over(state._replace(sweep=learned.n_steps))
 
-    def _part(self, data: InMemory, indices: IndexArray) -> InMemory:
-        if len(indices) == data.rows.n_points:
-            return data
-        whole = Admitted(data.points, data.weights, data.largest)
-        return self._opened(whole.at(indices), beside=data.rows)
+    def _part(self, points: Points, indices: IndexArray) -> Points:
+        if len(indices) == points.n_points:
+            return points
+        given = points.given
+        whole = Admitted(given.array, given.weights, given.largest)
+        return self._opened(whole.at(indices), beside=points)
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        learned, n_passes = start.learned[len(start.history.records)]
-        return self._taught(super()._finish(start, ends), learned).with_attributes(n_iter_=n_passes)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        learned, n_passes = fit.learned[len(fit.history.records)]
+        result = self._taught(super()._attributes(points, fit, result), learned)
+        return result.with_attributes(n_iter_=n_passes)
 
     # A stream.
 
@@ -328,7 +324,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             if chunk.weights is None or chunk.weights.any():
                 yield chunk
 
-    def _largest_batch(self, points: Points | SparsePoints) -> int:
+    def _largest_batch(self, points: Matrix | SparseMatrix) -> int:
         return max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(points))
 
     def _n_awaited(self, at_least: int = 0) -> int:
@@ -338,20 +334,20 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         nothing = Sums(np.zeros_like(centers), np.zeros(len(centers)), 0.0, 0.0)
         return _Remembered(centers, nothing, 0.0, -math.inf)
 
-    def _begin(self, data: InMemory, fit: Fit) -> _Remembered:
-        n_points, n_awaited = data.rows.n_points, self._n_awaited()
+    def _begin(self, points: Points, fit: Fit) -> _Remembered:
+        n_points, n_awaited = points.n_points, self._n_awaited()
         if n_points <= n_awaited:
-            return self._begin_at(data, data, fit.rng)[0]
-        sample = self._part(data, fit.rng.permutation(n_points)[:n_awaited])
-        return self._begin_at(sample, data, fit.rng)[0]
+            return self._begin_at(points, points, fit.rng)[0]
+        sample = self._part(points, fit.rng.permutation(n_points)[:n_awaited])
+        return self._begin_at(sample, points, fit.rng)[0]
 
     def _begin_at(
-        self, sample: InMemory, data: Opened, rng: np.random.RandomState
+        self, sample: Points, points: Points, rng: np.random.RandomState
     ) -> tuple[_Remembered, SweepState]:
         """Fit the sample, and sum all of the points at its centers."""
         model = searched(
-            sample.points,
-            sample.weights,
+            sample.given.array,
+            sample.given.weights,
             self.n_clusters,
             effort=self.effort,
             rng=rng,
@@ -361,13 +357,13 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             n_init=self.n_init,
         )
         at_sample = self._from(model.cluster_centers_.astype(np.float64))
-        learned, state = self._swept(at_sample, data)
+        learned, state = self._swept(at_sample, points)
         return replace(learned, power=float(model.history_.power[0])), state
 
-    def _learn(self, learned: _Remembered, data: InMemory) -> _Remembered:
-        return self._swept(learned, data)[0]
+    def _learn(self, learned: _Remembered, points: Points) -> _Remembered:
+        return self._swept(learned, points)[0]
 
-    def _swept(self, learned: _Remembered, data: Opened) -> tuple[_Remembered, SweepState]:
+    def _swept(self, learned: _Remembered, points: Points) -> tuple[_Remembered, SweepState]:
         """Sweep once, and move the centers to the quotients of the sums of all batches."""
         running = RunningSums(
             learned.sums,
@@ -376,9 +372,9 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             least_share=self.reassignment_ratio,
         )
         stage = Stage([learned.power], StopRule(), 1, running)
-        history = History()
-        end = run_stage(data.rows, learned.centers, stage, history)
-        state = history.last
+        of_batch = Fit()
+        end = run_stage(points, learned.centers, stage, of_batch)
+        state = of_batch.history.last
         assert state is not None, "a stage has a sweep"
         power, n_steps = self._harder(learned.power, running.sums), learned.n_steps + 1
         return _Remembered(end.centers, running.sums, running.weight, power, n_steps), state
@@ -393,11 +389,11 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
         return {"power_": learned.power, "n_steps_": learned.n_steps}
 
 
-def _open_batch(points: Any, weights: FloatArray | None, measure: Measure) -> Rows:
+def _open_batch(points: Any, weights: FloatArray | None, measure: Measure) -> Points:
     return open_batch(points, weights, n_threads=measure.n_threads)
 
 
-def _elements_per_point(points: Points | SparsePoints) -> int:
+def _elements_per_point(points: Matrix | SparseMatrix) -> int:
     """Return the mean number of stored values of a point."""
     n_stored = points.nnz if sparse.issparse(points) else points.size
     return max(1, int(n_stored) // int(points.shape[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from powermeans.engine.anneal import StageEnd
+from powermeans.engine.anneal import Result
+from powermeans.engine.fit import Fit
 from powermeans.engine.history import SweepState
-from powermeans.methods.base import Run, Start
 from powermeans.methods.streams.mini_batch import MiniBatchPowerKMeans
-from powermeans.points.opening import Opened
+from powermeans.points.protocol import Points
 
 
 class MiniBatchKMeans(MiniBatchPowerKMeans):
@@ -127,11 +127,11 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
         self.n_init = n_init
         self.reassignment_ratio = reassignment_ratio
 
-    def _rule_of_end(self, data: Opened) -> Callable[[SweepState, float], str | None]:
+    def _rule_of_end(self, points: Points) -> Callable[[SweepState, float], str | None]:
         """Return what ends the fit once batches no longer lower the inertia, smoothed."""
-        least_shift = self.tol * data.rows.mean_variance() if self.tol > 0 else -math.inf
+        least_shift = self.tol * points.mean_variance() if self.tol > 0 else -math.inf
         most = math.inf if self.max_no_improvement is None else self.max_no_improvement
-        total_weight = data.rows.total_weight
+        total_weight = points.total_weight
         smoothed, lowest, n_without_gain = math.nan, math.inf, 0
 
         def why_end(state: SweepState, weight: float) -> str | None:
@@ -150,6 +150,6 @@ class MiniBatchKMeans(MiniBatchPowerKMeans):
 
         return why_end
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        run = super()._finish(start, ends)
-        return run if self.compute_labels else replace(run, labels=None)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        result = super()._attributes(points, fit, result)
+        return result if self.compute_labels else replace(result, labels=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
@@ -13,21 +13,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from powermeans.engine.anneal import Stage, StageEnd, run_stage
+from powermeans.engine.anneal import Result, Stage, anneal, run_stage
 from powermeans.engine.fit import Fit
-from powermeans.engine.history import History, SweepState
+from powermeans.engine.history import SweepState
 from powermeans.engine.seeds.orders import order_by_chance
 from powermeans.engine.stopping import CentersSettled
 from powermeans.engine.updates import Learner, RelocateEmpty, Sweep
 from powermeans.mathematics.rules import Online
 from powermeans.mathematics.schedules import Fixed
 from powermeans.mathematics.sums import Sums
-from powermeans.methods.base import Run, Start
 from powermeans.methods.learning_rates import LearningRate, rates_of
 from powermeans.methods.streams.base import StreamEstimator, that_weigh
 from powermeans.methods.streams.running_sums import found_anew, handed_over, leaders_of
 from powermeans.points.checks.points import Admitted
-from powermeans.points.opening import InMemory, Opened
+from powermeans.points.protocol import Points
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray
 
@@ -198,32 +197,32 @@ class OnlineKMeans(StreamEstimator[_Counted]):
 
     # All points at once.
 
-    def _stages(self, data: Opened, fit: Fit) -> list[Stage]:
-        settled = CentersSettled(self.tol * data.rows.mean_variance())
+    def _stages(self, points: Points, fit: Fit) -> list[Stage]:
+        settled = CentersSettled(self.tol * points.mean_variance())
         lloyd = Stage(Fixed(-math.inf), settled, self.max_iter)
         return [lloyd] if self.batch else []
 
-    def _run(self, start: Start) -> list[StageEnd]:
-        data, origin, tally = start.data, start.seeds(), _Tally(np.zeros(self.n_clusters))
-        start.learned["tally"] = tally
-        after_online = [replace(stage, update=_Recount(tally)) for stage in start.stages]
-        if not isinstance(data, InMemory):
-            centers = self._epochs_in_parts(data.rows, origin, tally, start)
-            online_end = StageEnd(centers, -math.inf, f"{self.n_epochs} epochs")
-            return [online_end, *start.anneal(centers, after_online)]
-        epochs = _Epochs(data, self.learning_rate, start.fit.rng if self.shuffle else None, tally)
-        return start.anneal(origin, [Stage.of(epochs, self.n_epochs), *after_online])
+    def _fit(self, points: Points, fit: Fit) -> Result:
+        origin, tally = fit.seeds.draw(points, fit), _Tally(np.zeros(self.n_clusters))
+        fit.learned = tally
+        after_online = [replace(stage, update=_Recount(tally)) for stage in fit.stages]
+        if points.parts is not None:
+            centers = self._epochs_in_parts(points, origin, tally, fit)
+            online = Result(centers, f"{self.n_epochs} epochs")
+            return anneal(points, centers, after_online, fit) if after_online else online
+        epochs = _Epochs(points, self.learning_rate, fit.rng if self.shuffle else None, tally)
+        return anneal(points, origin, [Stage.of(epochs, self.n_epochs), *after_online], fit)
 
     def _epochs_in_parts(
-        self, rows: Any, centers: FloatArray, tally: _Tally, start: Start
+        self, points: Any, centers: FloatArray, tally: _Tally, fit: Fit
     ) -> FloatArray:
         """Make online passes over the parts, one after the other, each shuffled by itself."""
-        learned, history = _Counted(centers, tally.counts), start.history
+        learned, history = _Counted(centers, tally.counts), fit.history
         for _ in range(self.n_epochs):
             started, before, inertia = time.perf_counter(), learned.centers, 0.0
-            for points, weights in that_weigh(rows.contents()):
-                part = self._opened(Admitted(points, weights, math.nan))
-                rng = start.fit.rng if self.shuffle else None
+            for array, weights in that_weigh(points.contents()):
+                part = self._opened(Admitted(array, weights, math.nan))
+                rng = fit.rng if self.shuffle else None
                 learned, of_part = self._learned_from(learned, part, rng)
                 inertia += of_part
             tally.counts, tally.n_steps = learned.counts, learned.n_steps
@@ -238,18 +237,17 @@ class OnlineKMeans(StreamEstimator[_Counted]):
                 centers=learned.centers,
             )
             history.append(state)
-            start.callback(state)
+            fit.why_over(state)
         return learned.centers
 
-    def _finish(self, start: Start, ends: Sequence[StageEnd] = ()) -> Run:
-        tally = start.learned["tally"]
-        learned = _Counted(start.best_centers(), tally.counts, tally.n_steps)
-        return self._taught(super()._finish(start, ends), learned)
+    def _attributes(self, points: Points, fit: Fit, result: Result) -> Result:
+        tally = fit.learned
+        learned = _Counted(fit.best_centers(), tally.counts, tally.n_steps)
+        return self._taught(super()._attributes(points, fit, result), learned)
 
-    def _report_end(self, run: Run) -> None:
-        end = run.ends[-1]
+    def _report_end(self, result: Result) -> None:
         if self.verbose and self.batch:
-            print(f"The end: {end.reason}.")
+            print(f"The end: {result.reason}.")
 
     # A stream.
 
@@ -261,26 +259,26 @@ class OnlineKMeans(StreamEstimator[_Counted]):
     def _from(self, centers: FloatArray) -> _Counted:
         return _Counted(centers, np.zeros(len(centers)))
 
-    def _begin(self, data: InMemory, fit: Fit) -> _Counted:
-        return self._learn(self._from(self._initial_centers(data, fit)), data)
+    def _begin(self, points: Points, fit: Fit) -> _Counted:
+        return self._learn(self._from(fit.seeds.draw(points, fit)), points)
 
-    def _learn(self, learned: _Counted, data: InMemory) -> _Counted:
-        return self._learned_from(learned, data, None)[0]
+    def _learn(self, learned: _Counted, points: Points) -> _Counted:
+        return self._learned_from(learned, points, None)[0]
 
     def _learned_from(
-        self, learned: _Counted, data: InMemory, rng: np.random.RandomState | None
+        self, learned: _Counted, points: Points, rng: np.random.RandomState | None
     ) -> tuple[_Counted, float]:
         """Learn from points in their order or, with random numbers, in a random order.
 
         Return also the inertia of the points, each at the centers when it came.
         """
-        centers, counts = self._separated(learned, data)
-        tally, history = _Tally(counts, learned.n_steps), History()
-        epoch = _Epochs(data, self.learning_rate, rng, tally)
-        end = run_stage(data.rows, centers, Stage.of(epoch, 1), history)
-        return _Counted(end.centers, tally.counts, tally.n_steps), history.records[0].inertia
+        centers, counts = self._separated(learned, points)
+        tally, fit = _Tally(counts, learned.n_steps), Fit()
+        epoch = _Epochs(points, self.learning_rate, rng, tally)
+        end = run_stage(points, centers, Stage.of(epoch, 1), fit)
+        return _Counted(end.centers, tally.counts, tally.n_steps), fit.history.records[0].inertia
 
-    def _separated(self, learned: _Counted, data: InMemory) -> tuple[FloatArray, FloatArray]:
+    def _separated(self, learned: _Counted, points: Points) -> tuple[FloatArray, FloatArray]:
         """Move all but one of the centers that coincide to points of the chunk.
 
         Before the first point, all centers stay at their seeds, since each may still win points.
@@ -292,7 +290,7 @@ class OnlineKMeans(StreamEstimator[_Counted]):
         lost = np.flatnonzero(leaders != np.arange(len(centers)))
         if not len(lost):
             return centers, counts
-        centers, found = found_anew(data.rows, centers, lost)
+        centers, found = found_anew(points, centers, lost)
         return centers, handed_over(counts, found, leaders)
 
     def _described(self, learned: _Counted) -> dict[str, Any]:
@@ -311,7 +309,7 @@ class _Tally:
 class _Epochs(Learner):
     """Online passes that continue from the counts of earlier ones."""
 
-    data: InMemory
+    points: Points
     learning_rate: LearningRate | str
     rng: np.random.RandomState | None
     tally: _Tally
@@ -323,11 +321,11 @@ class _Epochs(Learner):
     def _order(self) -> IndexArray | None:
         if self.rng is None:
             return None
-        return order_by_chance(self.data.points, self.data.weights, self.rng)
+        return order_by_chance(self.points.given.array, self.points.given.weights, self.rng)
 
     def _n_steps_each(self) -> int:
-        weights = self.data.weights
-        return self.data.rows.n_points if weights is None else int(np.count_nonzero(weights))
+        weights = self.points.given.weights
+        return self.points.n_points if weights is None else int(np.count_nonzero(weights))
 
     def _rates(self) -> FloatArray | None:
         if isinstance(self.learning_rate, str):

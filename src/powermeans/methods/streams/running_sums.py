@@ -10,7 +10,7 @@ import numpy as np
 from powermeans.engine.spread import is_at_center
 from powermeans.engine.updates import Sweep, Update
 from powermeans.mathematics.sums import Sums
-from powermeans.points.protocol import Rows
+from powermeans.points.protocol import Points
 from powermeans.types import FloatArray, IndexArray
 
 # A point counts in proportion to the weight of all points before it, to this power.
@@ -73,7 +73,9 @@ class RunningSums(Update):
         return self.sums
 
 
-def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[FloatArray, IndexArray]:
+def found_anew(
+    rows: Points, centers: FloatArray, lost: IndexArray
+) -> tuple[FloatArray, IndexArray]:
     """Move some but not all centers to points of a batch, each to the middle of its error.
 
     Return the centers and which of them moved; the others stay, since every point is at a center.
@@ -83,7 +85,7 @@ def found_anew(rows: Rows, centers: FloatArray, lost: IndexArray) -> tuple[Float
     for n_found, center in enumerate(lost):
         index = nearness.draw(np.array([0.5]))  # the point at the middle of the error
         point = rows.take(index)[0]
-        if nearness.sq_dist(index)[0] == 0 or _is_at_one_of(living, point):
+        if nearness.sq_dist(index)[0] == 0 or any(is_at_center(point, one) for one in living):
             return found, lost[:n_found]
         found[center] = point
         nearness.add(point)
@@ -113,7 +115,3 @@ def leaders_of(centers: FloatArray, weights: FloatArray) -> IndexArray:
             both = np.flatnonzero((leaders == leaders[before]) | (leaders == leaders[center]))
             leaders[both] = both[np.argmax(weights[both])]
     return leaders
-
-
-def _is_at_one_of(centers: FloatArray, point: FloatArray) -> bool:
-    return any(is_at_center(point, center) for center in centers)

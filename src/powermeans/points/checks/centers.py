@@ -8,10 +8,10 @@ from scipy import sparse
 
 from powermeans.points.checks.points import check_points
 from powermeans.points.checks.weights import real_numbers
-from powermeans.types import FloatArray, SparsePoints
+from powermeans.types import FloatArray, SparseMatrix
 
 
-def check_init(init: ArrayLike | SparsePoints, n_clusters: int, n_features: int) -> FloatArray:
+def check_init(init: ArrayLike | SparseMatrix, n_clusters: int, n_features: int) -> FloatArray:
     """Return initial centers as a new float64 array of shape (n_clusters, n_features)."""
     given = init.toarray() if sparse.issparse(init) else init
     centers = np.array(real_numbers(given, "init"), order="C")

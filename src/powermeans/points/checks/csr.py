@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from powermeans.types import SparsePoints
+from powermeans.types import SparseMatrix
 
 
-def canonical_csr(points: SparsePoints) -> SparsePoints:
+def canonical_csr(points: SparseMatrix) -> SparseMatrix:
     """Return the matrix, or a copy, with sorted narrow indices, no zeros and no entry twice."""
     # SciPy trusts the index arrays, and reads out of bounds where they are wrong.
     if not _is_csr(points):
@@ -37,7 +37,7 @@ def canonical_csr(points: SparsePoints) -> SparsePoints:
     return type(points)((points.data, *indices), shape=points.shape)
 
 
-def _is_csr(points: SparsePoints) -> bool:
+def _is_csr(points: SparseMatrix) -> bool:
     """Return whether no index leads out of the three arrays."""
     (n_points, n_features), indptr = points.shape, points.indptr
     if indptr.shape != (n_points + 1,) or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():

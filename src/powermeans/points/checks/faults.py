@@ -10,13 +10,15 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.errors import ArgumentError
-from powermeans.types import Points, SparsePoints
+from powermeans.types import Matrix, SparseMatrix
 
 
 def refuse_dates(X: Any, name: str) -> None:
     """Raise if there are dates or durations, which NumPy would count in units of its own."""
     for label, dtype in _dtypes_of(X):
-        if _is_of_dates(dtype):
+        # NumPy has letters for its kinds, and Arrow and Polars spell theirs.
+        kind = getattr(dtype, "kind", None) or str(dtype).lower()[:4]
+        if kind in ("M", "m", "date", "time", "dura"):
             place = "" if label is None else f" in column {label!r}"
             raise ArgumentError(
                 f"{name} has dates or durations{place}",
@@ -38,23 +40,16 @@ def _is_frame(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 
-def _is_of_dates(dtype: Any) -> bool:
-    kind = getattr(dtype, "kind", None)
-    if kind is not None:
-        return kind in ("M", "m")
-    return str(dtype).lower().startswith(("date", "time", "duration"))
-
-
 def explain_fault(X: Any, name: str, error: Exception) -> None:
     """Raise what says the fault of the points and the way out, where this error does not."""
     said = str(error).strip()
-    if "could not convert" in said:
-        _refuse_text(X, name, error)
-    elif X is None or type(X) is dict:  # a kind of sparse matrix is a dict too
+    if X is None or type(X) is dict:  # a kind of sparse matrix is a dict too
         kind = "None" if X is None else "a dict"
         raise ArgumentError(
             f"{name} is {kind}", "pass an array or a table with one row for each point"
         ) from error
+    if "could not convert" in said or (_is_frame(X) and said.startswith(("float()", "setting"))):
+        _refuse_text(X, name, error)
     elif isinstance(error, OverflowError):
         raise ArgumentError(
             f"{name} has an integer above 1.8e308, beyond the range of float64",
@@ -84,7 +79,8 @@ def _refuse_text(X: Any, name: str, error: Exception) -> None:
     """Raise if there is text, and say where."""
     for place, value in _texts_in(X):
         raise ArgumentError(
-            f"{name} has the text {value!r:.60} in {place}",
+            f"{name} has the {'text' if isinstance(value, str) else type(value).__name__} "
+            f"{value!r:.60} in {place}",
             "leave the column out, or encode it as numbers, for example with powermeans.Prepare",
         ) from error
 
@@ -95,7 +91,7 @@ def _texts_in(X: Any) -> Iterator[tuple[str, Any]]:
         for label in X.columns:
             entries = np.asarray(X[label])
             for entry in entries if entries.dtype.kind not in "biuf" else ():
-                if _is_text(entry):
+                if np.ndim(entry) or _is_text(entry):
                     yield f"column {label!r}", entry
         return
     for row, of_row in enumerate(np.atleast_2d(np.asarray(X, dtype=object))):
@@ -109,13 +105,13 @@ def _is_text(entry: Any) -> bool:
         float(entry)
     except ValueError:
         return True
-    except TypeError:  # None, or a value that NumPy explains better
-        return False
+    except TypeError:
+        return type(entry).__module__ == "builtins" and entry is not None
     return False
 
 
 def first_not_finite(
-    points: Points | SparsePoints, feature_names: Iterable[object] | None, first_row: int
+    points: Matrix | SparseMatrix, feature_names: Iterable[object] | None, first_row: int
 ) -> tuple[str, float]:
     """Return where the first entry is that is not finite, in words, and its value."""
     row, column, value = _place_of_first(points)
@@ -139,7 +135,7 @@ def way_out_of(value: float, *, offers_missing: bool = False, why_whole: str | N
     return "Leave such rows out, or fill the entries in"
 
 
-def _place_of_first(points: Points | SparsePoints) -> tuple[int, int, float]:
+def _place_of_first(points: Matrix | SparseMatrix) -> tuple[int, int, float]:
     if sparse.issparse(points):
         entry = int(np.argmin(np.isfinite(points.data)))
         row = int(np.searchsorted(points.indptr, entry, side="right")) - 1

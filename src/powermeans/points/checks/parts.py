@@ -22,7 +22,7 @@ from powermeans.points.checks.points import (
     widest,
 )
 from powermeans.points.checks.weights import refuse_total, refuse_weights
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 
 @recorded
@@ -49,7 +49,7 @@ class PartFacts:
 
 
 def check_part(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     weights: FloatArray | None = None,
     *,
     name: str,

@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.errors import FewRowsError, UnlikeScalesWarning, warn_caller
-from powermeans.points.checks.csr import canonical_csr
+from powermeans.points.checks.csr import canonical_csr, stacked
 from powermeans.points.checks.faults import first_not_finite, way_out_of
 from powermeans.points.checks.weights import check_sample_weight
-from powermeans.system.containers import is_tensor, refuse_tensor_elsewhere
+from powermeans.system.containers import is_tensor
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, Points, SparsePoints
+from powermeans.types import FloatArray, Matrix, SparseMatrix
 
 # By name, since only those who have bfloat16 have the package `ml_dtypes`, which defines it. A name
 # tells the byte order where it is not native.
@@ -39,7 +39,7 @@ _UNLIKE_RATIO = 100.0
 class Admitted:
     """Points and weights that the rest of the package can trust."""
 
-    points: Points | SparsePoints
+    points: Matrix | SparseMatrix
     weights: FloatArray | None
     largest: float  # magnitude among the entries
 
@@ -59,31 +59,25 @@ class Admitted:
         if len(parts) == 1:
             return parts[0]
         arrays: list[Any] = [part.points for part in parts]
-        points: Any
-        if any(sparse.issparse(array) for array in arrays):
-            points = sparse.vstack([sparse.csr_array(array) for array in arrays], format="csr")
-        else:
-            points = np.concatenate(arrays)
-        weights = [part.weights for part in parts]
-        if all(weight is None for weight in weights):
-            return Admitted(points, None, max(part.largest for part in parts))
-        ones = (np.ones(array.shape[0]) for array in arrays)
-        together = [one if w is None else w for one, w in zip(ones, weights, strict=True)]
-        return Admitted(points, np.concatenate(together), max(part.largest for part in parts))
+        if any(map(sparse.issparse, arrays)):
+            arrays = list(map(sparse.csr_array, arrays))
+        weights = None
+        if any(part.weights is not None for part in parts):
+            given = ((part.weights, part.points.shape[0]) for part in parts)
+            weights = np.concatenate([np.ones(n) if w is None else w for w, n in given])
+        return Admitted(stacked(arrays), weights, max(part.largest for part in parts))
 
 
 def wanted_dtype(X: object) -> Any:
     """Return the dtype for points: float32 for floats as narrow, float64 for all else."""
     dtype = getattr(X, "dtype", None)
-    if not isinstance(X, np.ndarray):
-        refuse_tensor_elsewhere(X)
     if isinstance(dtype, np.dtype) and (dtype.kind == "f" or dtype.name == "bfloat16"):
         return np.float32 if dtype.itemsize <= 4 else [np.float64, np.float32]
     return [np.float64, np.float32]
 
 
 def admit(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     sample_weight: ArrayLike | None = None,
     *,
     n_clusters: int = 1,
@@ -104,7 +98,7 @@ def admit(
 
 
 def check_points(
-    points: Points | SparsePoints,
+    points: Matrix | SparseMatrix,
     *,
     name: str = "X",
     feature_names: Iterable[object] | None = None,
@@ -183,12 +177,12 @@ def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
     return math.frexp(largest)[1]
 
 
-def divide_by_power_of_two(points: Points | SparsePoints, exponent: int) -> Points | SparsePoints:
+def divide_by_power_of_two(points: Matrix | SparseMatrix, exponent: int) -> Matrix | SparseMatrix:
     """Return the points over 2**exponent, copied unless the exponent is zero."""
     if exponent == 0:
         return points
     if not sparse.issparse(points):
-        divided_points: Points = np.ldexp(widened(points), -exponent)
+        divided_points: Matrix = np.ldexp(widened(points), -exponent)
         return divided_points
     divided = points.copy()
     divided.data = np.ldexp(divided.data, -exponent)
@@ -196,7 +190,7 @@ def divide_by_power_of_two(points: Points | SparsePoints, exponent: int) -> Poin
 
 
 def _refuse_nothing_observed(
-    points: Points | SparsePoints, name: str, *, of_columns: bool, first_row: int = 0
+    points: Matrix | SparseMatrix, name: str, *, of_columns: bool, first_row: int = 0
 ) -> None:
     if sparse.issparse(points):
         raise ValueError(
@@ -211,7 +205,7 @@ def _refuse_nothing_observed(
             raise ValueError(f"{name} has nothing but NaN in {kind} {place}: leave it out")
 
 
-def largest_magnitude(points: Points | SparsePoints, has_missing: bool = False) -> float:
+def largest_magnitude(points: Matrix | SparseMatrix, has_missing: bool = False) -> float:
     """Return the largest magnitude among the entries, infinity if one is not finite."""
     entries = points.data if sparse.issparse(points) else points.reshape(-1)
     largest = 0.0
@@ -227,7 +221,7 @@ def largest_magnitude(points: Points | SparsePoints, has_missing: bool = False) 
     return largest
 
 
-def _differ_at_a_glance(points: Points | SparsePoints, largest: float) -> bool:
+def _differ_at_a_glance(points: Matrix | SparseMatrix, largest: float) -> bool:
     """Return True if the first and last row, or a zero, show that points differ enough."""
     if sparse.issparse(points):
         return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
@@ -241,10 +235,10 @@ def widest(lowest: FloatArray, highest: FloatArray) -> float:
     return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
 
 
-def bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
+def bounds(points: Matrix | SparseMatrix) -> tuple[FloatArray, FloatArray]:
     """Return the least and largest entry of each column; of sparse points, of all columns."""
     if sparse.issparse(points):
-        entries: Points = points.data.reshape(-1, 1)
+        entries: Matrix = points.data.reshape(-1, 1)
         has_zeros = points.nnz < points.shape[0] * points.shape[1]
     else:
         entries, has_zeros = points, False
@@ -256,7 +250,7 @@ def bounds(points: Points | SparsePoints) -> tuple[FloatArray, FloatArray]:
     return lowest, highest
 
 
-def _blocks(entries: Points) -> Iterator[Points]:
+def _blocks(entries: Matrix) -> Iterator[Matrix]:
     """Yield some rows at a time, so that no temporary array is as large as the points."""
     n_rows = max(1, _BLOCK_ELEMENTS // entries.shape[1])
     for start in range(0, len(entries), n_rows):
@@ -276,12 +270,12 @@ def dtype_of_centers(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind in "iu" else computed_dtype(dtype)
 
 
-def widened(points: Points | SparsePoints) -> Any:
+def widened(points: Matrix | SparseMatrix) -> Any:
     """Return the points in the dtype that they are computed with, copied if they are narrow."""
     return points.astype(np.float32) if str(points.dtype) in NARROW_DTYPES else points
 
 
-def as_floats(points: Points | SparsePoints) -> Any:
+def as_floats(points: Matrix | SparseMatrix) -> Any:
     """Return the points in the dtype of their centers, copied if narrow; a tensor as it is."""
     if is_tensor(points):
         return points
@@ -307,7 +301,7 @@ def warn_of_unlike_scales(
     )
 
 
-def unlike_scales(points: Points | SparsePoints) -> tuple[int, int, float] | None:
+def unlike_scales(points: Matrix | SparseMatrix) -> tuple[int, int, float] | None:
     """Return the columns that vary most and least, and the ratio if that is too much, else None.
 
     Deviations, ranges and, where they are not zero, distances between quartiles must all differ a

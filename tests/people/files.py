@@ -1,26 +1,23 @@
-"""Fifteen files such as analysts keep on their disks, with planted groups and known answers."""
+"""Files such as analysts keep on their disks, with planted groups and known answers."""
 
 import gzip
 import json
+import sqlite3
 import struct
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from people.planted import Planted
 
 Rng = np.random.Generator
 AGREE = ["Strongly disagree", "Disagree", "Neither agree nor disagree", "Agree", "Strongly agree"]
-ZUSTIMMUNG = [
-    "stimme überhaupt nicht zu",
-    "stimme eher nicht zu",
-    "teils/teils",
-    "stimme eher zu",
-    "stimme voll und ganz zu",
-]
+ZUSTIMMUNG = [f"stimme {how} zu" for how in ("überhaupt nicht", "eher nicht", "eher", "voll")]
+ZUSTIMMUNG.insert(2, "teils/teils")
 FIRST = ["Aoife", "Ben", "Chloe", "Dev", "Elif", "Femi", "Grace", "Hugo", "Jamal", "Mei", "Noor"]
 LAST = ["Adams", "Brown", "Clarke", "Evans", "Foster", "Green", "Iqbal", "Jones", "Khan", "Moore"]
 REMARKS = [
@@ -31,6 +28,15 @@ REMARKS = [
     "Fix the heating.\nIt has been cold since May.",
     "n/a",
 ]
+
+
+@dataclass(frozen=True)
+class Planted:
+    """The right answer to a file: which rows belong together."""
+
+    name: str
+    groups: list[int]  # of each row, in order; -1 for one that belongs to none, such as a total
+    k: int  # 0 where there is nothing to cluster
 
 
 def plant(seed: int, sizes: Sequence[int]) -> tuple[Rng, np.ndarray, int]:
@@ -52,6 +58,11 @@ def amounts(rng: Rng, groups: np.ndarray, medians: Sequence[float], spread: floa
 def pick(rng: Rng, groups: np.ndarray, words: Sequence, shares: Sequence[Sequence[float]]) -> list:
     """Draw one word for each row, with the shares of the row's group."""
     return [words[rng.choice(len(words), p=shares[g])] for g in groups]
+
+
+def mostly(rng: Rng, groups: np.ndarray, words: Sequence[str]) -> list:
+    """Draw one word for each row: mostly that of its group."""
+    return pick(rng, groups, words, 0.96 * np.eye(len(words)) + 0.04 / len(words))
 
 
 def rating(rng: Rng, groups: np.ndarray, centres: Sequence[float]) -> np.ndarray:
@@ -93,32 +104,20 @@ def table(columns: dict[str, Sequence], delimiter: str = ",") -> str:
 def hr_staff(path: Path) -> list[int]:
     """Staff list in Excel: title and empty row on top, categories beside pay, a second sheet."""
     rng, g, n = plant(101, [210, 170, 140, 100])
-    frame = pd.DataFrame(
-        {
-            "Staff No.": [f"HR{100000 + i}" for i in rng.permutation(n)],
-            "Name": people(rng, n),
-            "Department": pick(
-                rng,
-                g,
-                ["Warehouse", "Sales", "Engineering", "Head Office"],
-                np.eye(4) * 0.96 + 0.01,
-            ),
-            "Gender": pick(rng, g, ["F", "M"], [[0.2, 0.8], [0.8, 0.2], [0.15, 0.85], [0.7, 0.3]]),
-            "Level": pick(
-                rng,
-                g,
-                ["Junior", "Mid", "Senior", "Director"],
-                [[0.97, 0.03, 0, 0], [0.03, 0.97, 0, 0], [0, 0.03, 0.97, 0], [0, 0, 0.03, 0.97]],
-            ),
-            "Annual salary": np.rint(around(rng, g, [23500, 36000, 55000, 84000], 3400) / 50) * 50,
-            "Years of service": np.abs(around(rng, g, [2.5, 7, 5, 15], 1.6)).round(1),
-            "Overtime (h)": lose(
-                rng, abs(around(rng, g, [19, 4, 11, 2], 2.2)).round(1), 0.03, None
-            ),
-        }
-    )
+    departments, levels = "Warehouse Sales Engineering Office", "Junior Mid Senior Director"
+    overtime = abs(around(rng, g, [19, 4, 11, 2], 2.2)).round(1)
+    columns: dict[str, Sequence] = {
+        "Staff No.": [f"HR{100000 + i}" for i in rng.permutation(n)],
+        "Name": people(rng, n),
+        "Department": mostly(rng, g, departments.split()),
+        "Gender": pick(rng, g, ["F", "M"], [[0.2, 0.8], [0.8, 0.2], [0.15, 0.85], [0.7, 0.3]]),
+        "Level": mostly(rng, g, levels.split()),
+        "Annual salary": np.rint(around(rng, g, [23500, 36000, 55000, 84000], 3400) / 50) * 50,
+        "Years of service": np.abs(around(rng, g, [2.5, 7, 5, 15], 1.6)).round(1),
+        "Overtime (h)": lose(rng, overtime, 0.03, None),
+    }
     with pd.ExcelWriter(path, engine="openpyxl") as book:
-        frame.to_excel(book, sheet_name="Staff", startrow=2, index=False)
+        pd.DataFrame(columns).to_excel(book, sheet_name="Staff", startrow=2, index=False)
         book.sheets["Staff"]["A1"] = "Staff list as at 31 March 2024 (confidential)"
         book.book.create_sheet("Notes").append(["Salaries are before tax. Ask hr@example.org"])
     return g.tolist()
@@ -177,16 +176,9 @@ def wellbeing_codes(path: Path) -> list[int]:
     columns: dict[str, Sequence] = {"RespID": 200001 + np.arange(n)}
     age = np.clip(np.rint(around(rng, g, [27, 48, 71], 5)), 18, 95).astype(int)
     columns["Age"] = lose(rng, lose(rng, age, 0.03, 999), 0.01, -9)
-    asked = {
-        "sleep": [2, 3.8, 4.3],
-        "energy": [4.4, 2.0, 3.2],
-        "worry": [3.8, 4.3, 1.7],
-        "lonely": [2.1, 2.0, 4.2],
-        "exercise": [4.4, 1.8, 3.6],
-        "purpose": [2.0, 4.2, 4.1],
-        "diet": [1.8, 3.9, 4.3],
-        "pain": [1.3, 2.2, 4.1],
-    }
+    asked = {"sleep": [2, 3.8, 4.3], "energy": [4.4, 2.0, 3.2], "worry": [3.8, 4.3, 1.7]}
+    asked |= {"lonely": [2.1, 2.0, 4.2], "exercise": [4.4, 1.8, 3.6], "purpose": [2.0, 4.2, 4.1]}
+    asked |= {"diet": [1.8, 3.9, 4.3], "pain": [1.3, 2.2, 4.1]}
     for number, (topic, centres) in enumerate(asked.items(), 1):
         answers = lose(rng, rating(rng, g, centres), 0.03, 99)
         columns[f"Q{number}_{topic}"] = lose(rng, answers, 0.03, -9)
@@ -201,12 +193,7 @@ def shop_customers(path: Path) -> list[int]:
     columns = {
         "customer_id": rng.permutation(np.arange(n)) + 5_000_000,
         "email": [f"{w.replace(' ', '.')}{i}@example.com" for i, w in enumerate(people(rng, n))],
-        "plan": pick(
-            rng,
-            g,
-            ["basic", "pro", "enterprise"],
-            [[0.96, 0.04, 0], [0.95, 0.05, 0], [0.04, 0.94, 0.02], [0, 0.04, 0.96]],
-        ),
+        "plan": mostly(rng, np.array([0, 0, 1, 2])[g], ["basic", "pro", "enterprise"]),
         "signed_up": dates(around(rng, g, [3250, 1900, 2700, 700], 130), "%Y-%m-%d"),
         "revenue": lose(rng, spent, 0.02),
         "orders": rng.poisson(np.array([3, 14, 27, 52])[g]),
@@ -238,26 +225,12 @@ def coffee_shops(path: Path) -> list[int]:
 def products_owned(path: Path) -> list[int]:
     """Products that bank members own: some columns hold 0 and 1, others Yes and No."""
     rng, g, n = plant(107, [320, 260, 220])
-    products = [
-        "current",
-        "savings",
-        "isa",
-        "credit_card",
-        "overdraft",
-        "loan",
-        "mortgage",
-        "home_cover",
-        "life_cover",
-        "car_cover",
-        "travel",
-        "pension",
-        "shares",
-        "forex",
-    ]
+    products = "current savings isa credit_card overdraft loan mortgage home_cover life_cover "
+    products += "car_cover travel pension shares forex"
     low, high = [0.06] * 5, [0.94] * 5
     shares = [high + low + low[:4], low + high + low[:4], high[:2] + low + low[:3] + high[:4]]
     columns: dict[str, Sequence] = {"member": [f"M{10_000 + i}" for i in rng.permutation(n)]}
-    for number, product in enumerate(products):
+    for number, product in enumerate(products.split()):
         owned = rng.random(n) < np.array(shares)[g, number]
         columns[product] = list(np.where(owned, "Yes", "No")) if number % 3 else owned.astype(int)
     path.write_text(table(columns), newline="")
@@ -268,14 +241,8 @@ def app_events(path: Path) -> list[int]:
     """Events per user as JSON lines: skewed counts, with keys left out where the count is 0."""
     rng, g, n = plant(108, [700, 500, 400, 200])
     keen = rng.lognormal(0, 0.2, n)
-    rates = {
-        "login": [6, 25, 28, 60],
-        "search": [18, 6, 50, 45],
-        "upload": [0.6, 20, 2, 36],
-        "share": [1, 18, 0.6, 25],
-        "comment": [0.6, 2, 18, 22],
-        "purchase": [0.4, 1, 9, 14],
-    }
+    rates = {"login": [6, 25, 28, 60], "search": [18, 6, 50, 45], "upload": [0.6, 20, 2, 36]}
+    rates |= {"share": [1, 18, 0.6, 25], "comment": [0.6, 2, 18, 22], "purchase": [0.4, 1, 9, 14]}
     counts = {e: rng.poisson(np.array(r)[g] * keen) for e, r in rates.items()}
     with path.open("w", encoding="utf-8", newline="\n") as out:
         for i in range(n):
@@ -340,12 +307,7 @@ def colis(path: Path) -> list[int]:
         "Côté le plus long": [f"{v:.0f} cm" for v in around(rng, g, [28, 68, 112], 6)],
         "Délai": [f"{comma(v, 1)} j" for v in np.abs(around(rng, g, [1.6, 3.7, 6.2], 0.4))],
         "Coût d'expédition": [f"{comma(v)} €" for v in around(rng, g, [5.4, 17, 31], 1.1)],
-        "Catégorie": pick(
-            rng,
-            g,
-            ["lettre suivie", "colis", "volumineux"],
-            [[0.95, 0.05, 0], [0.03, 0.94, 0.03], [0, 0.04, 0.96]],
-        ),
+        "Catégorie": mostly(rng, g, ["lettre suivie", "colis", "volumineux"]),
         "Observations": lose(rng, rng.choice(["RAS", "voisin absent", "à déposer"], n), 0.7),
     }
     path.write_bytes(gzip.compress(table(columns, "\t").encode("utf-8"), mtime=0))
@@ -353,14 +315,9 @@ def colis(path: Path) -> list[int]:
 
 
 def subscribers(path: Path) -> list[int]:
-    """Phone subscribers in Parquet: booleans, categories, nullable integers, a constant."""
+    """Phone subscribers in Parquet: booleans, categories, nullable integers, times, a constant."""
     rng, g, n = plant(112, [900, 700, 500, 300])
-    contract = pick(
-        rng,
-        g,
-        ["monthly", "yearly", "two years"],
-        [[0.95, 0.05, 0], [0.04, 0.94, 0.02], [0, 0.05, 0.95], [0.95, 0.05, 0]],
-    )
+    contract = mostly(rng, np.array([0, 1, 2, 0])[g], ["monthly", "yearly", "two years"])
     data = np.array(lose(rng, around(rng, g, [6, 22, 41, 58], 3.2), 0.03, np.nan), float)
     paperless = rng.random(n) < np.array([0.05, 0.06, 0.94, 0.95])[g]
     lines = lose(rng, np.rint(np.clip(around(rng, g, [1, 2, 4, 1], 0.35), 1, 6)), 0.02, None)
@@ -375,6 +332,7 @@ def subscribers(path: Path) -> list[int]:
             "data_gb": data.astype("float32"),
             "calls_to_support": rng.poisson(np.array([7, 1.2, 1.5, 1])[g]).astype("uint8"),
             "country": pd.Categorical(["IE"] * n),
+            "seen": pd.to_datetime(rng.integers(1_700_000_000, 1_730_000_000, n), unit="s"),
         }
     ).to_parquet(path, index=False)
     return g.tolist()
@@ -392,18 +350,83 @@ def expression(path: Path) -> list[int]:
     return g.tolist()
 
 
+def employees(path: Path) -> list[int]:
+    """Two numbers beside categories, of which one alone tells two groups apart."""
+    rng, g, n = plant(1, [220, 180, 150, 90])
+    columns: dict[str, Sequence] = {
+        "EmployeeNumber": rng.permutation(n) + 10_001,
+        "Department": mostly(rng, g, ["Sales", "Research", "Operations", "Finance"]),
+        "Gender": rng.choice(["Female", "Male"], n),
+        "Level": mostly(rng, np.array([0, 1, 0, 2])[g], ["Junior", "Senior", "Lead"]),
+        "Age": np.rint(around(rng, g, [29, 44, 34, 52], 3)).astype(int),
+        "MonthlyIncome": np.rint(around(rng, g, [3100, 6800, 2600, 9900], 450)).astype(int),
+    }
+    path.write_text(table(columns), newline="")
+    return g.tolist()
+
+
+def teile(path: Path) -> list[int]:
+    """One CSV in a zip, in cp1252: umlauts, semicolons and decimal commas."""
+    rng, g, _ = plant(5, [300, 200, 100])
+    sides = {"länge": [12, 20, 16], "breite": [6, 5, 12], "höhe": [3, 9, 4]}
+    text = table({name: [*map(comma, around(rng, g, of, 1.1))] for name, of in sides.items()}, ";")
+    with zipfile.ZipFile(path, "w") as out:
+        out.writestr("export/teile.csv", text.encode("cp1252"))
+    return g.tolist()
+
+
+def visits(path: Path) -> list[int]:
+    """Gzipped UTF-16: one column spreads fifty times as far as those that hold the groups."""
+    rng, g, n = plant(9, [200] * 5)
+    columns: dict[str, Sequence] = {
+        "Revenue": np.round(rng.normal(500, 60, n), 2),
+        "Visits": np.rint(around(rng, g, [4, 14, 24, 9, 19], 1.2)).astype(int),
+        "Minutes": np.round(around(rng, g, [11, 5, 16, 21, 27], 1.3), 1),
+        "Score": np.round(around(rng, g, [9, 3, 6, 1, 8], 0.6), 1),
+    }
+    path.write_bytes(gzip.compress(table(columns, "\t").encode("utf-16"), mtime=0))
+    return g.tolist()
+
+
+def konten(path: Path) -> list[int]:
+    """Amounts in euros as Germans write them, negative ones too, and a line of totals."""
+    rng, g, n = plant(12, [140, 120, 100])
+    amounts = {
+        "Umsatz": around(rng, g, [12_000, 48_000, 90_000], 3_000),
+        "Ergebnis": around(rng, g, [-2_500, 6_000, 1_500], 700),
+        "Personal": around(rng, g, [-4_000, -21_000, -60_000], 1_500),
+    }
+    columns: dict[str, Sequence] = {"Kunde": [*(f"Kunde {i} GmbH" for i in range(n)), "Summe"]}
+    for name, values in amounts.items():
+        columns[name] = [f"{comma(value)}\u00a0€" for value in [*values, values.sum()]]
+    path.write_bytes(table(columns, ";").encode("cp1252"))
+    return [*g.tolist(), -1]
+
+
+def accounts(path: Path) -> list[int]:
+    """The one table of an SQLite database."""
+    rng, g, n = plant(13, [150, 150, 150])
+    columns = {
+        "plan": mostly(rng, g, ["free", "team", "business"]),
+        "seats": np.rint(around(rng, g, [2, 9, 31], 1.5)),
+        "hours": around(rng, g, [0.5, 3.1, 1.6], 0.3),
+    }
+    path.unlink(missing_ok=True)
+    with closing(sqlite3.connect(path)) as opened:
+        pd.DataFrame(columns, index=np.arange(n) + 1).to_sql("accounts", opened, index_label="id")
+    return g.tolist()
+
+
 def helpdesk_notes(path: Path) -> list[int]:
     """Helpdesk tickets that hold only ticket numbers, names and free text."""
     rng, n = np.random.default_rng(114), 350
     things = ["laptop", "VPN", "printer on floor 2", "badge", "calendar", "shared drive"]
     troubles = ["will not start", "is slow since Monday", "was fine yesterday", "shows error 0x80"]
-    ends = ["Please call me.", "Thanks!", "This is urgent, we have visitors.", "No rush", "Again!"]
     columns = {
         "Ticket": rng.permutation(n) + 48_213_000,
         "Raised by": [f"{w} ({i})" for i, w in enumerate(people(rng, n))],
         "Description": [
-            f"My {rng.choice(things)} {rng.choice(troubles)}, see note "
-            f"{rng.integers(1000, 9999)}. {rng.choice(ends)}"
+            f"My {rng.choice(things)} {rng.choice(troubles)}, see note {rng.integers(1000, 9999)}."
             for _ in range(n)
         ],
     }
@@ -428,35 +451,22 @@ def floor_plan(path: Path) -> list[int]:
     return []
 
 
+NAMES = (
+    "hr_staff.xlsx staff_survey.csv kundenumfrage.csv wellbeing_codes.csv shop_customers.csv "
+    "coffee_shops.csv products_owned.csv app_events.jsonl bank_export.zip leaf_traits.txt "
+    "colis.tsv.gz subscribers.parquet expression.csv employees.csv teile.zip visits.tsv.gz "
+    "konten.csv accounts.sqlite helpdesk_notes.csv floor_plan.csv"
+)
 WRITERS: dict[str, Callable[[Path], list[int]]] = {
-    "hr_staff.xlsx": hr_staff,
-    "staff_survey.csv": staff_survey,
-    "kundenumfrage.csv": kundenumfrage,
-    "wellbeing_codes.csv": wellbeing_codes,
-    "shop_customers.csv": shop_customers,
-    "coffee_shops.csv": coffee_shops,
-    "products_owned.csv": products_owned,
-    "app_events.jsonl": app_events,
-    "bank_export.zip": bank_export,
-    "leaf_traits.txt": leaf_traits,
-    "colis.tsv.gz": colis,
-    "subscribers.parquet": subscribers,
-    "expression.csv": expression,
-    "helpdesk_notes.csv": helpdesk_notes,
-    "floor_plan.csv": floor_plan,
-}
-HINTS = {
-    "helpdesk_notes.csv": "only ticket numbers, names and free text: no column to group by",
-    "floor_plan.csv": "this is a PNG picture, not a table",
+    name: globals()[name.partition(".")[0]] for name in NAMES.split()
 }
 
 
 def write_all(folder: Path) -> list[Planted]:
-    """Write the fifteen files into the folder, made if need be, and say what is planted."""
+    """Write the files into the folder, made if need be, and say what is planted."""
     folder.mkdir(parents=True, exist_ok=True)
     planted = []
     for name, write in WRITERS.items():
         groups = write(folder / name)
-        k = max(groups, default=-1) + 1
-        planted.append(Planted(name, groups, k, HINTS.get(name, ""), str(write.__doc__)))
+        planted.append(Planted(name, groups, max(groups, default=-1) + 1))
     return planted

@@ -1,14 +1,88 @@
-"""What a notebook shows of a fitted estimator: its clusters, above scikit-learn's diagram."""
+"""What every estimator has, also one without centers: its page, its picture, its place in files."""
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable, Iterable
 from html import escape
-from typing import Any
+from importlib.metadata import metadata
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
+from sklearn.utils._param_validation import StrOptions
 
+from powermeans.errors import ArgumentError
+from powermeans.system.attributes import public_module
 from powermeans.system.containers import to_array
+from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
+
+
+class Documented(BaseEstimator):
+    """Let the picture of an estimator in a notebook link to the page of its class."""
+
+    # The attributes of a saved model, besides those of its base; `powermeans.saving` reads it.
+    _state: ClassVar[str] = """n_features_in_: length[d]! feature_names_in_: names[d]
+        _sklearn_output_config: any"""
+
+    # Why no entries may be missing, in an estimator that cannot do without them.
+    _why_whole: ClassVar[str | None] = None
+
+    _doc_link_module = "powermeans"
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls._why_whole is not None and "__init__" in vars(cls):
+            cls.__init__ = _refusing_missing(cls.__init__, cls._why_whole)  # type: ignore[method-assign]
+        if "__init__" in vars(cls) and cls.__module__.startswith("powermeans."):
+            saved(cls)
+
+    @property
+    def _doc_link_template(self) -> str:
+        urls = metadata("powermeans").get_all("Project-URL") or []
+        root = dict(url.split(", ", 1) for url in urls).get("Documentation")
+        page = f"api/{public_module(type(self))}.{{estimator_name}}.html"
+        return f"{root.rstrip('/')}/{page}" if root else ""
+
+    def _html_repr(self) -> str:
+        """Show a fitted estimator in a notebook by its clusters; scikit-learn's diagram unfolds."""
+        diagram: str = estimator_html_repr(self)
+        if not (hasattr(self, "cluster_centers_") or hasattr(self, "labels_")):
+            return diagram
+        summary = card(self, self._told_of_the_optimum(), self._get_doc_link())
+        return f"{summary}<details><summary>Parameters and attributes</summary>{diagram}</details>"
+
+    def _told_of_the_optimum(self) -> str | None:
+        """Return what is proved of the inertia, if anything."""
+        return None
+
+
+def one_of(words: Iterable[str]) -> StrOptions:
+    """Return the constraint of a parameter to words, which errors list in the same order always."""
+    return StrOptions(dict.fromkeys(sorted(words)).keys())
+
+
+def _refusing_missing(init: Callable[..., None], why: str) -> Callable[..., None]:
+    """Return a constructor that says why an estimator has no `missing`, which others have."""
+
+    @functools.wraps(init)
+    def initialize(self: Any, *given: Any, **named: Any) -> None:
+        if "missing" in named:
+            raise ArgumentError(
+                f"is not for {type(self).__name__}",
+                f"{why[0].lower()}{why[1:]}, so leave rows with NaN out, or fill the entries in",
+                argument="missing",
+                value=named["missing"],
+            )
+        init(self, *given, **named)
+
+    return initialize
+
+
+# What a notebook shows of a fitted estimator: its clusters, above scikit-learn's diagram.
+
 
 _MOST_CLUSTERS, _MOST_FEATURES = 12, 3
 _CELL = 'style="text-align:left;padding:2px 12px 2px 0"'
