@@ -33,18 +33,26 @@ settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 SECONDS_AT_MOST = 300  # the slowest take about 20 s on two cores that are free
 
+ENDING = {"SIGINT", "SIGTERM", "SIGHUP"} & {*dir(signal)}
+SIGNALS = {number: signal.getsignal(number) for number in (getattr(signal, n) for n in ENDING)}
+# A background process of a shell ignores interrupts, which tests send.
+SIGNALS[signal.SIGINT] = signal.default_int_handler
+
 
 @pytest.fixture(autouse=True)
-def listen_to_interrupts() -> None:
-    """Tests send interrupts, which an ended command and a shell's background process ignore."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+def listen_to_signals() -> Iterator[None]:
+    """An ended command ignores them, as would all processes that its test, or the next, starts."""
+    for number, handler in SIGNALS.items():
+        signal.signal(number, handler)
+    yield
+    for number, handler in SIGNALS.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(autouse=True)
 def time_limit() -> Iterator[None]:
-    """A test that hangs fails with its traceback; Windows has no alarms."""
-    if not hasattr(signal, "SIGALRM"):
+    """A test that hangs fails with its traceback, or outside Python, later, with its process."""
+    if not hasattr(signal, "SIGALRM"):  # as on Windows
         yield
         return
     signal.signal(signal.SIGALRM, too_late)

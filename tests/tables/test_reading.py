@@ -285,6 +285,7 @@ COUNTS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT
         ("small.sqlite", "CREATE TEMP TABLE made (x)", "not authorized"),
         ("small.sqlite", "SELECT load_extension('made')", "not authorized"),
         ("small.duckdb", "SELECT range FROM range(1000000000000)", r"more than the \d+,\d+ cells"),
+        ("small.duckdb", f"{COUNTS} max(x) FROM c", "takes too long: add LIMIT"),
         ("small.duckdb", "SELECT 1; COPY sizes TO 'made'", "pass one SELECT"),
         ("small.duckdb", "ATTACH 'made'", "pass one SELECT"),
         ("small.duckdb", "COPY sizes TO 'made'", "pass one SELECT"),
@@ -300,6 +301,7 @@ def test_a_query_reads_its_database_and_nothing_without_end(
     monkeypatch.chdir(small_databases)
     monkeypatch.setattr(databases, "_MOST_CELLS", 200_000)
     monkeypatch.setattr(databases, "_MOST_STEPS", 10**7)
+    monkeypatch.setattr(databases, "_MOST_SECONDS", 2)
     before = sorted(Path().iterdir())
     with pytest.raises(TableError, match=said):
         read_frame(file, query=query)

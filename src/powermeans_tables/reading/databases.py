@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent import futures
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ _CELLS_AT_ONCE = 2**18
 _MOST_STEPS = 4 * 10**8  # of the machine of SQLite, or 1000 for each byte of the file
 _MAY_DO = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE}
 _STEPS_AT_ONCE = 10**5
+_MOST_SECONDS, _BYTES_A_SECOND = 60, 10**6  # of DuckDB, which counts no steps
 
 
 def is_database(start: bytes) -> bool:
@@ -129,14 +131,32 @@ def _of_duckdb(path: str, query: str) -> Any:
             # A table says how many cells it has, however well the file compresses them.
             cells = "select sum(estimated_size * column_count) from duckdb_tables()"
             ((n_cells,),) = opened.execute(cells).fetchall()
-            reader = opened.sql(query).to_arrow_reader(2**11)
-            return _limited(path, reader, max(most, int(n_cells or 0)))
-    except RuntimeError as error:
-        if str(error) != "Query interrupted":
-            raise
-        raise KeyboardInterrupt from None
+            most = max(most, int(n_cells or 0))
+            with futures.ThreadPoolExecutor(1) as beside:
+                return _in_time(
+                    beside.submit(
+                        lambda: _limited(path, opened.sql(query).to_arrow_reader(2**11), most)
+                    ),
+                    opened.interrupt,
+                    _MOST_SECONDS + os.path.getsize(path) // _BYTES_A_SECOND,
+                )
+    except TimeoutError:
+        raise TableError(f"{path}: the query takes too long: add LIMIT to its parts") from None
     except (duckdb.Error, OSError) as error:  # which Arrow raises of its batches
         raise TableError(f"{path}: the query failed: {str(error).splitlines()[0]}") from None
+
+
+def _in_time(work: futures.Future[Any], interrupt: Callable[[], None], seconds: float) -> Any:
+    """Return what another thread finds; interrupt it after some seconds, and at Ctrl-C.
+
+    DuckDB does not hear Ctrl-C while it waits for the rows of a query.
+    """
+    try:
+        return work.result(seconds)
+    finally:
+        while not work.done():  # a query that has not begun yet forgets that it is interrupted
+            interrupt()
+            futures.wait([work], 0.05)
 
 
 def _most_cells(path: str) -> int:
