@@ -258,7 +258,7 @@ def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -
     choose_k(on_lattice(3), range(2, 6), criteria=["bic", "dp_means"], callback=Listener())
     words = list(dict.fromkeys(line for line in told if not line.isdigit()))
     assert words[:4] == [f"{n} of 4 numbers of clusters" for n in (1, 2, 3, 4)]
-    assert words[-3:] == ["criterion 1 of 2, dp means", "criterion 2 of 2, bic", "ended"]
+    assert words[-2:] == ["comparing the numbers of clusters", "ended"]
     sweeps = [line for line in told if line.isdigit()]
     assert sweeps == [str(1 + i) for i in range(len(sweeps))]
     assert told.index("1") > told.index("1 of 4 numbers of clusters")

@@ -49,7 +49,7 @@ def told(run, source, options="--as n=ignore", how=""):
         more = f"-q -o o.csv --add second_cluster,name {weights * command.startswith('p')} {how}"
         ended = run(f"{command} {more}", stdin=stdin)
         said = re.sub(r"(, read| in \d| after \d|proved to be ).*", "", ended.out + ended.err)
-        said = re.sub(rf"^ +\d |{SOURCES}", "", said.replace(">99.9 %", "100 %"), flags=re.M)
+        said = re.sub(rf"^ +\d |{SOURCES}", "", said, flags=re.M)
         rows = [line.rsplit(";", 3) for line in Path("o.csv").read_text().splitlines()]
         found += [sorted({*said.splitlines()}), [(given, name) for given, *_, name in rows]]
     return found

@@ -276,9 +276,8 @@ def _evaluate(
 ) -> tuple[dict[str, Evaluation], bool]:
     """Evaluate the criteria; after a stop only those that follow from the inertias have values."""
     evaluations: dict[str, Evaluation] = {}
-    for number, name in enumerate(names, 1):
-        words = f"criterion {number} of {len(names)}, {name.replace('_', ' ')}"
-        listener.phase(words, number - 1, len(names))
+    for number, name in enumerate(names):
+        listener.phase("comparing the numbers of clusters", number, len(names))
         was_stopped = was_stopped or listener.is_late()
         try:
             if was_stopped and CRITERIA[name].looks_at_points:

@@ -84,6 +84,7 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             as_=files.kinds,
             order=files.orders,
             scale=scale,
+            shares=files.shares or None,
             codes="none" if files.keep_codes else codes or "auto",
             dates=files.dates,
             **files.marks,

@@ -23,6 +23,7 @@ from powermeans.methods.balanced.balanced_kmeans import BalancedKMeans
 from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
 from powermeans.system.attributes import remember
+from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import (
     Fitted,
@@ -382,6 +383,9 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},
         )
+    if choice.is_clear and not data.is_in_parts and choice.recommended > 1:
+        doubt = _doubt_on_words(data, choice.recommended, sizes[-1], settings)
+        choice = replace(choice, is_clear=not doubt, doubt=doubt)
     settings["n_clusters"], passed = choice.recommended, time.monotonic() - began
     was_interrupted = choice.was_stopped and passed < (half or math.inf)  # by Ctrl-C
     if was_interrupted:  # a quick fit with the k so far is better than nothing
@@ -391,6 +395,31 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
     if choice.n_sampled:
         notes.append(Note(f"k was chosen from a sample of {choice.n_sampled:,} rows"))
     return Chosen(settings, [*notes, _note_on(choice)], choice, was_interrupted)
+
+
+def _doubt_on_words(data: Data, k: int, most: int, settings: dict[str, Any]) -> str:
+    """Say why clusters of a table with words may be apart by chance, or by one column alone."""
+    from powermeans.methods.functions.choose_k import choose_k
+
+    def are_apart(points: FloatArray) -> bool:
+        found = choose_k(
+            data.prepare.spread_out(points, seed),
+            range(max(1, k - 1), min(k + 2, most) + 1),
+            criteria=["separation", "dp_means"],
+            missing="observed" if np.isnan(points).any() else "error",
+            random_state=seed,
+            n_threads=settings["n_threads"],
+        )
+        return bool(found.by_criterion["separation"] == k)
+
+    seed = (settings["random_state"] + 1) % 2**32
+    if not any(column.kind in WORDS for column in data.prepare.used):
+        return ""
+    if not are_apart(data.points):
+        return "in another try its clusters are not apart"
+    if len(data.prepare.used) > 1 and are_apart(data.prepare.shuffled(data.points, seed)):
+        return "clusters are as apart in columns that have nothing to do with each other"
+    return ""
 
 
 def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Any, Any, list[Note]]:
@@ -412,18 +441,15 @@ def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Any, Any, li
 
 
 def _note_on(choice: Any) -> Note:
-    """Return what is recommended, by what, and what speaks against it: a doubt unless clear."""
-    if choice.doubt:
-        return Note(f"{choice.verdict()}: {choice.doubt}", is_doubt=True)
-    verdict, by = choice.verdict().removesuffix("; likely"), choice.decided_by.replace("_", " ")
+    """Return what is recommended, and what speaks against it: a doubt unless clear."""
+    if choice.doubt or choice.is_agreed:
+        because = f", because {choice.doubt}" * bool(choice.doubt)
+        return Note(choice.verdict() + because, is_doubt=bool(choice.doubt))
     counts = Counter(k for k in choice.by_criterion.values() if k is not None)
-    n_all, n_same = counts.total(), counts.pop(choice.recommended, 0)
-    said, n_saying = "agree", n_same
-    if not choice.is_agreed:
-        (k, n_saying), *_ = counts.most_common(1)
-        said = f"say {k}" + f" (-k {k} fits that many)" * (n_saying > n_same)
-    share = f"{100 * n_saying / n_all:.0f} % of the criteria {said}"
-    return Note(f"{verdict} by {by}; {share}", is_doubt=not choice.is_agreed)
+    (k, n_saying), *_ = counts.most_common(1)
+    others = f", though more speaks for {k} (-k {k} fits that many)"
+    said = others * (n_saying > counts[choice.recommended])
+    return Note(f"{choice.verdict()}{said}", is_doubt=True)
 
 
 def show_choice(screen: Screen, choice: Any, data: Data) -> None:

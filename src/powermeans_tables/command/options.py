@@ -37,6 +37,7 @@ class DataFiles:
     checkpoint: str | None = None
     as_: Sequence[str] | None = None
     order: Sequence[str] | None = None
+    share: Sequence[str] | None = None
     verbose: bool = False
     columns: str | None = option(
         "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
@@ -130,15 +131,17 @@ class DataFiles:
     @property
     def kinds(self) -> dict[str, str]:
         """The kinds of columns that were given, such as those of plan=category,visits=count."""
-        pairs = {}
-        for text in [name for each in self.as_ or () for name in split_names(each)]:
-            column, has_kind, kind = text.rpartition("=")
-            if not has_kind:
-                raise Failure(
-                    f"--as must be columns and their kinds, such as plan=category, not {text!r}"
-                )
-            pairs[column.strip()] = kind.strip()
-        return pairs
+        return _pairs(self.as_, "--as must be columns and their kinds, such as plan=category")
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """How much columns count, such as 2 for region=2."""
+        what = "--share must be columns and numbers above 0, such as region=2"
+        shares = _pairs(self.share, what)
+        try:
+            return {column: float(share) for column, share in shares.items()}
+        except ValueError:
+            raise Failure(f"{what}, not {self.share}") from None
 
     @property
     def orders(self) -> list[list[str]]:
@@ -150,6 +153,17 @@ class DataFiles:
         """How the file is written, as `read_frame` takes it."""
         given = {name: getattr(self, name) for name in ("header", "encoding", "array")}
         return {"delimiter": self.mark, **given}
+
+
+def _pairs(given: Sequence[str] | None, what: str) -> dict[str, str]:
+    """Return pairs such as plan=category,visits=count; an error begins with what they must be."""
+    pairs = {}
+    for text in [name for each in given or () for name in split_names(each)]:
+        column, has_value, value = text.rpartition("=")
+        if not has_value:
+            raise Failure(f"{what}, not {text!r}")
+        pairs[column.strip()] = value.strip()
+    return pairs
 
 
 def split_names(names: str) -> list[str]:
@@ -186,7 +200,7 @@ def known(asked: Sequence[str], names: Sequence[str], option: str) -> list[str]:
 # The columns that are added to the rows of a file, if not others are asked for.
 ADDED = ("cluster", "distance", "second_cluster", "sure")
 _OF_THE_MODEL = (
-    *("clusters", "scale", "as_", "order", "divergence", "effort", "max_seconds"),
+    *("clusters", "scale", "as_", "share", "order", "divergence", "effort", "max_seconds"),
     *("size_min", "size_max", "seed"),
 )
 
@@ -273,6 +287,10 @@ class Wanted(Results):
         "count, share, log, yes/no, category, ordered, date, place and ignore.",
         "--as",
         metavar="COLUMN=KIND",
+    )
+    share: list[str] | None = option(
+        "How much columns count in distances, where others count 1: region=2,age=0.5.",
+        metavar="COLUMN=NUMBER",
     )
     order: list[str] | None = option(
         'Words from the lowest on: "low<mid<high"; once for each.', metavar="WORDS"

@@ -20,6 +20,7 @@ from powermeans.explaining.features import Feature
 from powermeans.methods.documented import one_of
 from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.streams import are_paths
+from powermeans.system.containers import real
 from powermeans.types import FloatArray, IndexArray
 from powermeans_tables.cells.arrow import pa
 from powermeans_tables.cells.column import Cells, Hints, is_same_unit, one_array
@@ -68,8 +69,8 @@ class Prepare(TransformerMixin, BaseEstimator):
     """Turn a table of numbers, categories, places and answers in words into points.
 
     Each column is interpreted from its cells and name, as `columns_` shows, and is scaled so that
-    it counts as much as any other in distances: a category, with a column of zeros and ones for
-    each value, counts as one column of numbers. Identifiers and free text are left out.
+    it has the same share of all distances as any other: a category, with a column of zeros and
+    ones for each value, has that of a column of numbers. Identifiers and free text are left out.
 
     Parameters
     ----------
@@ -82,6 +83,8 @@ class Prepare(TransformerMixin, BaseEstimator):
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
         Whether to give columns variance one, the range from 0 to 1, or neither;
         "auto" gives variance one unless all columns share a unit, such as pixels or one currency.
+    shares : dict, optional
+        How much some columns count, by name, where the others count 1: ``{"region": 2}``.
     codes : {"auto", "none"} or sequence of str, default="auto"
         Which numbers and words stand for missing values: "auto" finds those that look like codes,
         such as -999 far from all others, and "none" takes all numbers as they are; a list adds
@@ -139,6 +142,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         "as_": [Mapping, None],
         "order": ["array-like", None],
         "scale": [one_of({"auto", "standard", "minmax", "none"})],
+        "shares": [Mapping, None],
         "codes": [one_of({"auto", "none"}), "array-like"],
         "decimal": [one_of({".", ","}), None],
         "thousands": [one_of({"", ".", ",", "'", " "}), None],
@@ -153,6 +157,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         as_: Mapping[str, str] | None = None,
         order: Sequence[Sequence[str]] | None = None,
         scale: Scale = "auto",
+        shares: Mapping[str, float] | None = None,
         codes: Literal["auto", "none"] | Sequence[str] = "auto",
         decimal: str | None = None,
         thousands: str | None = None,
@@ -161,6 +166,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.as_ = as_
         self.order = order
         self.scale = scale
+        self.shares = shares
         self.codes = codes
         self.decimal = decimal
         self.thousands = thousands
@@ -229,6 +235,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             )
         names = [name for name in table.names if name != use.weights]
         told, codes = self._told(names), self._given_codes(names)
+        _check_shares(self.shares or {}, names)
         survey = table.survey
         is_row = use.rows_of(table)[survey.rows]
         frame = table.sample
@@ -285,7 +292,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         spread = points.spread_in(blocks, self.used)
         is_of_array = table.first.is_array  # whose numbers are in the unit of a program
         scale = "none" if self.scale == "auto" and is_of_array else self.scale
-        scaled = iter(_scaled(self.used, spread, scale))
+        scaled = iter(_scaled(self.used, spread, scale, self.shares or {}))
         self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
         self.contributions_ = self._contributions(spread.deviations)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
@@ -384,7 +391,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         if self.scale != "auto":
             return self.scale
-        numbers = [column for column in self.used if column.kind in NUMBERS]
+        shares = self.shares or {}
+        numbers = [one for one in self.used if one.kind in NUMBERS and one.name not in shares]
         if numbers and all(one.scales == [1.0] and one.offsets == [0.0] for one in numbers):
             return "none"
         is_one = len({one.scales[0] for one in numbers}) == 1
@@ -473,6 +481,13 @@ class Prepare(TransformerMixin, BaseEstimator):
         found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
         for column, part in features.parts_of(self.used) if has_words else ():
             found[:, part] += features.noise_of(column, found[:, part], random)
+        return found
+
+    def shuffled(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
+        """Return points with the values of each column in another order."""
+        random, found = check_random_state(random_state), np.array(X, dtype=np.float64)
+        for _, part in features.parts_of(self.used):
+            found[:, part] = found[random.permutation(len(found)), part]
         return found
 
     @property
@@ -698,6 +713,16 @@ def _check_name(name: str, names: Sequence[str], who: str = "there is", why: str
         raise TableError(f'{who} no column "{name}"{why}{hint}')
 
 
+def _check_shares(shares: Mapping[str, float], names: Sequence[str]) -> None:
+    for name, share in shares.items():
+        _check_name(name, names)
+        if not 0 < real(share) < np.inf:
+            way_out = Argument("as_", {name: "ignore"}), " leaves a column out"
+            raise ArgumentError(
+                "must be numbers above 0", *way_out, argument="shares", value={name: share}
+            )
+
+
 def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
     """Return the words of each order; refuse one that is of no column, or lacks words of one."""
     found = []
@@ -804,7 +829,9 @@ def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Col
     return column
 
 
-def _scaled(columns: Sequence[Column], spread: Spread, scale: Scale) -> list[Column]:
+def _scaled(
+    columns: Sequence[Column], spread: Spread, scale: Scale, shares: Mapping[str, float]
+) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
     numbers = [part.start for one, part in features.parts_of(columns) if one.kind in NUMBERS]
     spreads = spread.deviations[numbers]
@@ -828,12 +855,9 @@ def _scaled(columns: Sequence[Column], spread: Spread, scale: Scale) -> list[Col
         elif column.kind == "place":
             of_place = 1.0 if len(columns) == 1 else np.sqrt(np.square(deviations).sum() / 2)
             scales = np.full(width, of_place)
-        elif column.kind in ("yes/no", "category"):
-            # Two rows of different words are one apart, and two numbers 1.4 on the average.
-            scales = np.full(width, np.sqrt(2.0) if width > 1 else 1.0)
         else:
             scales = np.full(width, np.sqrt(np.square(deviations).sum()))
-        scales = np.where(scales > 0, scales, 1.0)
+        scales = np.where(scales > 0, scales, 1.0) / np.sqrt(shares.get(column.name, 1.0))
         scaled.append(replace(column, offsets=offsets.tolist(), scales=scales.tolist()))
     return scaled
 

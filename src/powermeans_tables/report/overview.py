@@ -70,7 +70,7 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     figures = (
         ("clusters", f"{n_clusters:,}", why),
         ("rows used", f"{n_used:,} <small>of {n_all:,}</small>", of_columns),
-        ("how sure", "–" if clear is None else percent(clear), sure),
+        ("near their center", "–" if clear is None else percent(clear), sure),
     )
     inner = "".join(
         f"<div><dt>{name}</dt><dd>{value}</dd><dd class='note'>{note}</dd></div>"

@@ -19,13 +19,13 @@ def breakable(name: str) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in percent, 0 % and 100 % only of none and all.
+    """Return a share in percent, 0 % and 100 % only of none and all, but for rounding.
 
-    >>> [percent(share)[:-2] for share in (0.0, 0.00001, 0.004, 0.254, 0.998, 1.0)]
+    >>> [percent(share)[:-2] for share in (-1e-17, 0.00001, 0.004, 0.254, 0.998, 1 - 1e-15)]
     ['0', '<0.1', '0.4', '25', '99.8', '100']
     """
-    if 0.01 <= share <= 0.99 or share <= 0 or share >= 1:
-        text = f"{100 * share:.0f}"
+    if 0.01 <= share <= 0.99 or not 1e-9 < share < 1 - 1e-9:
+        text = f"{abs(100 * share):.0f}"
     else:
         extremes = {"0.0": "<0.1", "100.0": ">99.9"}
         text = extremes.get(f"{100 * share:.1f}", f"{100 * share:.1f}")
