@@ -60,10 +60,8 @@ def read_arrow(file: File) -> Rows:
 
     with refusing_damage(file.name, "Feather or Arrow"), pa.memory_map(str(file.path)) as stored:
         schema = ipc.open_stream(_at_stream(stored)).schema
-        n_rows = n_bytes = 0
-        for message in _messages(_at_stream(stored)):
-            n_rows_here, n_bytes_here = _sizes_of(message)
-            n_rows, n_bytes = n_rows + n_rows_here, n_bytes + n_bytes_here
+        sizes = map(_sizes_of, _messages(_at_stream(stored)))
+        n_rows, n_bytes = map(sum, zip((0, 0), *sizes, strict=True))
         _refuse_growth(file, n_bytes, n_rows * len(schema.names))
         return _rows_of(file, "Feather or Arrow", schema, n_rows, batches)
 
@@ -103,7 +101,7 @@ def _n_bytes(column: Any) -> int:
     if types.is_dictionary(kind) and is_text(kind.value_type):
         lengths = pc.binary_length(column.dictionary.cast(pa.large_string()))
         return pc.sum(lengths.take(column.indices)).as_py() or 0
-    if types.is_string_view(kind):
+    if str(kind) == "string_view":
         views = np.frombuffer(column.buffers()[1], np.int32)[::4]  # which begin with the length
         return int(views[column.offset :][: len(column)].sum(dtype=np.int64))
     return int(column.nbytes)
@@ -143,16 +141,13 @@ def _sizes_of(message: Any) -> tuple[int, int]:
         at = number("H", places + 4 + 2 * place) if is_there else 0
         return (table + at + is_far * number("I", table + at)) if at else 0
 
-    is_dictionary = message.type == "dictionary"
     if message.type not in ("record batch", "dictionary"):
         return 0, 0
-    batch = field(number("I", 0), 2)
+    batch, is_dictionary = field(number("I", 0), 2), message.type == "dictionary"
     batch = field(batch, 1) if is_dictionary else batch
     length, buffers = field(batch, 0, is_far=False), field(batch, 2)
-    places = [
-        struct.unpack_from("<qq", data, buffers + 4 + 16 * each)
-        for each in range(number("I", buffers) if buffers else 0)
-    ]
+    n_buffers = number("I", buffers) if buffers else 0
+    places = np.frombuffer(data, "<i8", 2 * n_buffers, buffers + 4).reshape(-1, 2).tolist()
     is_packed = field(batch, 3) or b"ARROW:experimental_compression" in data.to_pybytes()
     sizes = [
         max(struct.unpack_from("<q", body, start)[0], n_bytes) if is_packed else n_bytes
