@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import difflib
 import sys
+import tempfile
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +144,22 @@ class FewRowsError(ArgumentError):
             f"n_samples={self.n_rows} should be >= n_clusters={self.value}: "
             f"pass more rows, or n_clusters of at most {self.n_rows}"
         )
+
+
+class NoRoomError(OSError):
+    """Temporary files cannot be written."""
+
+
+@contextlib.contextmanager
+def writing_temporarily() -> Iterator[None]:
+    """Name the folder of temporary files where one of them cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        why = f"{error.strerror or error}: make room there, or set TMPDIR to another folder"
+        raise NoRoomError(
+            error.errno or 0, why, tempfile.tempdir or "the temporary folder"
+        ) from None
 
 
 class ObjectiveRoseWarning(RuntimeWarning):

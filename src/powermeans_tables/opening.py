@@ -112,7 +112,7 @@ class PreparedRows:
             yield from self._spooled.blocks(first_row, at_once)
             return
         weights = None if self.rows.weights is None else self.rows.weights[first_row:]
-        yield Block(self.rows.raw[first_row:], weights, self.name, first_row)
+        yield Block(self.rows.raw[first_row:], weights, self.name, first_row + 1)
 
 
 def partitions(

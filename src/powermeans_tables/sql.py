@@ -260,6 +260,10 @@ def rules_to_sql(
         return f"CASE WHEN {asked}\n{indent}THEN {left}\n{indent}ELSE {right} END"
 
     cluster = case(tree, "  ")
+    if not words.is_no_number:  # an infinite one, which compares as any other
+        kind = words.number
+        is_infinite = f"ABS(CAST({{0}} + 0 AS {kind})) = CAST('Infinity' AS {kind})"
+        words = replace(words, is_no_number=is_infinite)
     if unread := _unread((of_columns[each].column for each in sorted(asked_for)), words):
         cluster = f"CASE WHEN {unread}\n  THEN NULL\n  ELSE {cluster} END"
     return f"SELECT t.*,\n  {cluster}{_as(name, words)}\nFROM {words.name(*table.split('.'))} AS t"

@@ -15,7 +15,7 @@ from tests.attacks import kills, relations
 from tests.attacks.running import FAILED, Tally, attempt, run
 from tests.tested_module import NAMES_CORE, load_core
 
-OF_MODULES = ["numbers", "models", "tables", "limits", "databases", "surroundings"]
+OF_MODULES = ["numbers", "models", "tables", "archives", "limits", "databases", "surroundings"]
 MIXED = {name: import_module(f"tests.attacks.{name}").ATTACK for name in OF_MODULES}
 MIXED |= relations.ATTACKS
 ATTACKS = MIXED | kills.ATTACKS  # whose tries take long

@@ -179,6 +179,15 @@ def test_what_predict_refuses_has_no_cluster(kind, row, database):
     assert None not in found[:3]
 
 
+def test_rules_give_an_infinite_cell_no_cluster_as_predict_does(database) -> None:
+    dialect, run = database
+    rules = explain(KMeans(2, random_state=0).fit(np.c_[[1.0, 2, 8, 9]]), np.c_[[1.0, 2, 8, 9]])
+    query = rules.to_sql("points", dialect=dialect, columns=["a"])
+    found = run({"id": np.arange(3), "a": np.array([2.0, np.inf, -np.inf])}, query)
+    assert found[0] is not None
+    assert found[1:] == [None, None]
+
+
 def test_lengths_that_vanish_when_squared_have_directions(database):
     dialect, run = database
     model = PowerKMeans.from_centers([[1.0, 0.0], [0.0, 1.0]], divergence="cosine")

@@ -21,6 +21,7 @@ import powermeans
 from powermeans import KMeans, PowerKMeans, Prepare, open_data, open_table, read_frame
 from powermeans.errors import TableError
 from powermeans.methods import SphericalMixture
+from powermeans_tables.cells import arrow
 
 NAN = float("nan")
 TWO = np.ones((2, 2))
@@ -212,6 +213,7 @@ def test_text_needs_pyarrow_and_no_more_columns_than_a_table_has(write, monkeypa
         read_frame(file)
     assert read_frame(write("wide.csv", "a,b,c\n1,2,3\n2,3,4\n")).num_columns == 3
     monkeypatch.setitem(sys.modules, "pyarrow.csv", None)
+    monkeypatch.setattr("powermeans_tables.reading.text.csv", type(arrow.csv)("csv"))
     with pytest.raises(TableError, match=r'pip install "powermeans\[cli\]"'):
         read_frame(file)
 

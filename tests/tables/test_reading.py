@@ -6,10 +6,13 @@ import gzip
 import json
 import os
 import re
+import resource
 import signal
 import sqlite3
+import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import zipfile
 from pathlib import Path
@@ -25,7 +28,7 @@ from hypothesis import strategies as st
 from pyarrow import csv
 from tables.answers import clusters_in
 
-from powermeans import Prepare, open_table, read_frame
+from powermeans import KMeans, Prepare, open_table, read_frame
 from powermeans.errors import TableError
 from powermeans.scale import limits
 from powermeans_tables.reading import databases, sheets
@@ -533,6 +536,43 @@ def test_what_grows_beyond_memory_is_refused(name, content, said, tmp_path):
         read_frame(tmp_path / name)
 
 
+def test_a_packed_database_and_a_zip_of_a_later_version_are_called_by_their_names(tmp_path):
+    (tmp_path / "a").write_bytes(gzip.compress(b"SQLite format 3\0" + bytes(2000)))
+    as_zip(tmp_path / "b", "a.csv")
+    content = (tmp_path / "b").read_bytes().replace(b"\x14\0\0\0", b"\xff\0\0\0")
+    (tmp_path / "b").write_bytes(content)
+    for name in ("a", "b"):
+        with pytest.raises(TableError, match=f"^{re.escape(str(tmp_path / name))}"):
+            read_frame(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.npy"])
+def test_what_is_wrong_in_rows_is_told_with_the_file_and_the_row(name, tmp_path):
+    rows = np.arange(20.0).reshape(10, 2) % 7
+    rows[4, 1] = np.inf
+    np.save(tmp_path / "a.npy", rows)
+    pd.DataFrame(rows, columns=["u", "v"]).to_csv(tmp_path / "a.csv", index=False)
+    with pytest.raises(ValueError, match=re.escape(str(tmp_path / name)) + ".*row 5"):
+        KMeans(2).fit(tmp_path / name)
+
+
+def test_a_full_temporary_folder_is_told_as_what_it_is(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    Path("a.csv").write_text("a,b\n" + "1,2\n3,5\n" * 10**5)
+    Path("a.csv.gz").write_bytes(gzip.compress(Path("a.csv").read_bytes()))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10**5, before[1]))
+    try:
+        for command in ("a.csv.gz", "a.csv --memory-limit 1MB"):
+            said = run(f"fit {command} -k 2 -q -o -", code=4).err
+            assert said.startswith(f"powermeans: {tmp_path} cannot be written: File too large")
+            assert "set TMPDIR to another" in said
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
 def test_streams_of_no_end_and_arrays_of_zeros_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(limits, "_OF_A_STREAM", 10**6)
     os.mkfifo(tmp_path / "pipe")
@@ -545,6 +585,56 @@ def test_streams_of_no_end_and_arrays_of_zeros_are_refused(tmp_path, monkeypatch
     np.savez_compressed(tmp_path / "a.npz", a=np.zeros((13 * 10**7, 1)))
     with pytest.raises(TableError, match="unpacks from"):
         read_frame(tmp_path / "a.npz")
+
+
+def as_ipc(packed=None, **columns):
+    """Return a stream of Arrow with one batch, whose buffers may be packed."""
+    sink, batch = pa.BufferOutputStream(), pa.record_batch(columns)
+    with pa.ipc.new_stream(
+        sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression=packed)
+    ) as out:
+        out.write(batch)
+    return sink.getvalue().to_pybytes()
+
+
+def as_parquet(n_times=1, **columns):
+    sink, table = pa.BufferOutputStream(), pa.table(columns)
+    how = {"column_encoding": {"a": "DELTA_BYTE_ARRAY"}, "use_dictionary": False}
+    how = {"compression": "zstd", "store_schema": False} | (how if n_times > 1 else {})
+    with pq.ParquetWriter(sink, table.schema, **how) as writer:
+        for _ in range(n_times):
+            writer.write_table(table)
+    return sink.getvalue().to_pybytes()
+
+
+ONE_TEXT = pa.DictionaryArray.from_arrays(np.zeros(2 * 10**4, np.int8), ["x" * 10**5])
+VIEW = pa.py_buffer(struct.pack("<i4sii", 10**5, b"xxxx", 0, 0) * 2 * 10**4)
+VIEWS = [None, VIEW, pa.py_buffer(b"x" * 10**5)]
+VIEWS = pa.Array.from_buffers(pa.string_view(), 2 * 10**4, VIEWS)
+EIGHT_KB, LONG = struct.pack("<q", 8000), pa.nulls(2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        lambda: as_ipc("zstd", a=np.zeros(10**3)).replace(EIGHT_KB, struct.pack("<q", 2**36)),
+        lambda: as_ipc("lz4", a=np.zeros(13 * 10**7, np.int64)),
+        lambda: as_ipc(a=LONG),
+        lambda: as_ipc(a=ONE_TEXT),
+        lambda: as_ipc(a=VIEWS),
+        lambda: as_parquet(a=np.zeros(13 * 10**7, np.int8)),
+        lambda: as_parquet(a=[[0] * 13 * 10**7]),
+        lambda: as_parquet(a=ONE_TEXT),
+        lambda: as_parquet(12, a=["y" * 10**5] * 10**3),
+    ],
+    ids=range(9),
+)
+def test_typed_files_that_unpack_to_much_more_are_refused_before_they_do(content, tmp_path):
+    (tmp_path / "a").write_bytes(content())
+    used = pa.total_allocated_bytes()
+    with pytest.raises(TableError, match=f"^{re.escape(str(tmp_path / 'a'))} unpacks from"):
+        read_frame(tmp_path / "a")
+    assert pa.total_allocated_bytes() < used + 10**9
 
 
 @given(st.lists(st.sampled_from(["", " ", "a", "a ", "a.2", "a.3", "a.3.3", "c1"]), max_size=7))

@@ -211,8 +211,10 @@ def _open_whole(data: PartedData, points: Any, weights: Any, needs: Needs) -> Po
     needs = replace(needs, estimator=None, fit=fit, known=known)
     try:
         rows = open_points(points, weights, needs)
-    except EntryError as error:
-        data.explain(error)
+    except ValueError as error:
+        if isinstance(error, EntryError):
+            data.explain(error)
+        data.partition(needs).check(fit.n_points)  # says the same of the file and its rows
         raise
     rows.given = replace(rows.given, noted=columns.noted(), source=data)
     return rows

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from powermeans.errors import TableError, listed
+from powermeans.errors import TableError, listed, writing_temporarily
 from powermeans.scale.block import SourceError
 from powermeans.scale.files import FileSource
 from powermeans.scale.named_columns import places_of
@@ -29,16 +29,22 @@ class Spool:
 
     def __init__(self, n_columns: int, dtype: Any) -> None:
         self.n_columns, self.dtype, self.n_rows = n_columns, np.dtype(dtype), 0
-        descriptor, name = tempfile.mkstemp(prefix="powermeans-", suffix=".npy")
+        with writing_temporarily():
+            descriptor, name = tempfile.mkstemp(prefix="powermeans-", suffix=".npy")
         self.path = Path(name)
         self._file = os.fdopen(descriptor, "r+b")
-        self._file.write(b"\0" * _HEADER)
+        self._write(b"\0" * _HEADER)
         self._end = weakref.finalize(self, _remove, self._file, self.path)
 
     def add(self, block: Matrix) -> None:
         """Append rows."""
         self.n_rows += len(block)
-        self._file.write(np.ascontiguousarray(block, self.dtype).data)
+        self._write(np.ascontiguousarray(block, self.dtype).data)
+
+    def _write(self, given: Any) -> None:
+        with writing_temporarily():
+            self._file.write(given)
+            self._file.flush()  # nothing is left to write where it cannot be told
 
     def rows(self, part: slice) -> Matrix:
         """Return the rows from one place to another."""
@@ -54,7 +60,7 @@ class Spool:
         for start in range(0, self.n_rows, n_at_once):
             rows = change(self.rows(slice(start, min(start + n_at_once, self.n_rows))))
             self._file.seek(_HEADER + start * self.n_columns * self.dtype.itemsize)
-            self._file.write(np.ascontiguousarray(rows, self.dtype).data)
+            self._write(np.ascontiguousarray(rows, self.dtype).data)
         self._file.seek(0, os.SEEK_END)
 
     def source(self, called: str, **options: Any) -> FileSource:

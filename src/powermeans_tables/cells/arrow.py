@@ -12,7 +12,8 @@ class _Part:
         self._name = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(pyarrow_part(*self._name), name)
+        found = vars(self)[name] = getattr(pyarrow_part(*self._name), name)
+        return found
 
 
 pa: Any = _Part()

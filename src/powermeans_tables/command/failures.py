@@ -15,6 +15,7 @@ from powermeans.errors import (
     Argument,
     ArgumentError,
     Explained,
+    NoRoomError,
     NotInPartsError,
     TableError,
     printable,
@@ -111,9 +112,10 @@ def reading(name: str = "", *, writes: Any = None) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        is_written = writes is not None and (not name or error.filename == writes)
+        is_output = writes is not None and (not name or error.filename == writes)
+        is_written = is_output or isinstance(error, NoRoomError)
         done, code = ("written", OUTPUT) if is_written else ("read", DATA)
-        path = os.fspath(writes) if is_written else error.filename or name
+        path = os.fspath(writes) if is_output else error.filename or name
         raise Failure(f"{path} cannot be {done}: {error.strerror or error}", code) from error
 
 

@@ -302,7 +302,7 @@ class Wanted(Results):
     effort: Literal["none", "fast", "balanced", "thorough"] = option(
         "How long to search for lower inertia; none is one descent.", default="balanced"
     )
-    max_seconds: float | None = option("Stop after about this many seconds.", min=0)
+    max_seconds: float | None = option("Stop after about this many seconds.", min=0, max=1e9)
     size_min: float | None = option(
         "Least size of a cluster: rows, sum of weights, or share such as 0.1."
     )

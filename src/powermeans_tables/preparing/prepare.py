@@ -218,8 +218,9 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
-        encoder = self.understand_columns(table, use)
-        rows = self._rows(table, use, encoder, how)
+        with table.naming():
+            encoder = self.understand_columns(table, use)
+            rows = self._rows(table, use, encoder, how)
         kind_of = {one.name: one.kind for one in (*self.columns_, *rows.encoder.columns)}
         texts = {name: each for name, each in rows.encoder.cells.items() if each.is_text}
         self.notes_ += _doubts_on_forms({name: each.form for name, each in texts.items()}, kind_of)
@@ -264,7 +265,9 @@ class Prepare(TransformerMixin, BaseEstimator):
             said = [f'"{one.name}" ({one.kind}: {one.why})' for one in found]
             raise TableError(f"no column can be clustered: {some(said, 6)}")
         codes_of = {one.name: frozenset(one.codes) for one in self.used}
-        cells |= {name: replace(cells[name], missing=codes) for name, codes in codes_of.items()}
+        for name, missing in codes_of.items():
+            if missing != cells[name].missing:  # what is known of the others stays known
+                cells[name] = replace(cells[name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         doubts = _doubts_on_values(numbers, survey.rows[is_row])
         self.notes_ = [*code_notes, *doubts, *_notes_on_left_out(found)]
@@ -345,7 +348,8 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Read the columns of the fit in another table, which `as_fitted` returns."""
-        return self._rows(table, use, self.encoder_for(table), how)
+        with table.naming():
+            return self._rows(table, use, self.encoder_for(table), how)
 
     def encoder_for(self, table: Table) -> Encoder:
         """Find how another table writes the columns of the fit."""
@@ -834,14 +838,15 @@ def _scaled(
 ) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
     numbers = [part.start for one, part in features.parts_of(columns) if one.kind in NUMBERS]
-    spreads = spread.deviations[numbers]
+    of_all, means_of_all = spread.deviations, spread.means
+    spreads = of_all[numbers]
     names = [one for one in columns if one.kind in NUMBERS]
     is_only = len(columns) == len(names) == 1
     shares_unit = scale == "auto" and (is_only or _have_one_unit(names, spread.sums, spreads))
     of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
     scaled = []
     for column, part in features.parts_of(columns):
-        means, deviations = spread.means[part], spread.deviations[part]
+        means, deviations = means_of_all[part], of_all[part]
         offsets, width = means, len(means)
         if scale == "none":
             scales, offsets = np.ones(width), np.zeros(width)

@@ -37,7 +37,7 @@ def read(file: File) -> Any:
     """Return the only table of a database, or the one of this name."""
     path, name, wanted = file.path, file.name, file.options.get("array")
     listing = "select name from sqlite_master where type in ('table', 'view')"
-    found = selected(str(path), listing)["name"].to_pylist()
+    found = selected(str(path), listing, name)["name"].to_pylist()
     names = [each for each in found if not each.startswith("sqlite_")]
     if wanted is not None and wanted not in names:
         raise TableError(f'{name} has no table "{wanted}": there are {listed(names)}')
@@ -48,24 +48,25 @@ def read(file: File) -> Any:
             "and the file by --database"
         )
     quoted = (wanted or names[0]).replace('"', '""')
-    return selected(str(path), f'select * from "{quoted}"')
+    return selected(str(path), f'select * from "{quoted}"', name)
 
 
-def selected(path: str, query: str) -> Any:
+def selected(path: str, query: str, name: str = "") -> Any:
     """Return what a query finds in a database, which is opened for reading only."""
+    name = name or path
     if not os.path.isfile(path):
-        raise TableError(f"{path} does not exist")
+        raise TableError(f"{name} does not exist")
     with open(path, "rb") as file:
         start = file.read(16)
     if not is_database(start):
-        raise TableError(f"{path} is no database of SQLite or DuckDB")
-    table = _of_sqlite(path, query) if start.startswith(_SQLITE) else _of_duckdb(path, query)
+        raise TableError(f"{name} is no database of SQLite or DuckDB")
+    table = (_of_sqlite if start.startswith(_SQLITE) else _of_duckdb)(path, query, name)
     if table is None or not table.num_rows:
-        raise TableError(f"{path}: there are no rows to read")
+        raise TableError(f"{name}: there are no rows to read")
     return table.rename_columns(list(distinct(table.column_names)))
 
 
-def _of_sqlite(path: str, query: str) -> Any:
+def _of_sqlite(path: str, query: str, name: str) -> Any:
     with contextlib.closing(
         sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
     ) as opened:
@@ -79,7 +80,7 @@ def _of_sqlite(path: str, query: str) -> Any:
         try:
             found = opened.execute(query)
             names = [each[0] for each in found.description or ()]
-            return _limited(path, _batches(found, names), _most_cells(path))
+            return _limited(name, _batches(found, names), _most_cells(path))
         except (sqlite3.Error, sqlite3.Warning) as error:
             code = getattr(error, "sqlite_errorcode", None)
             if code == sqlite3.SQLITE_INTERRUPT and next(turns) <= most:
@@ -88,7 +89,7 @@ def _of_sqlite(path: str, query: str) -> Any:
                 sqlite3.SQLITE_INTERRUPT: "it takes too many steps: add LIMIT to its parts",
                 sqlite3.SQLITE_AUTH: f"{error}: pass one SELECT",
             }.get(code or 0, str(error))
-            raise TableError(f"{path}: the query failed: {why}") from None
+            raise TableError(f"{name}: the query failed: {why}") from None
 
 
 def _is_allowed(action: int, first: str | None, second: str | None, *_: str | None) -> int:
@@ -111,7 +112,7 @@ def _batches(found: sqlite3.Cursor, names: Sequence[str]) -> Iterator[Any]:
         n_rows = min(2 * n_rows, max(1, _CELLS_AT_ONCE * n_rows // _n_cells(table)))
 
 
-def _of_duckdb(path: str, query: str) -> Any:
+def _of_duckdb(path: str, query: str, name: str) -> Any:
     try:
         import duckdb
     except ImportError:
@@ -127,7 +128,7 @@ def _of_duckdb(path: str, query: str) -> Any:
         with duckdb.connect(path, read_only=True, config=config) as opened:
             statements = opened.extract_statements(query)
             if [each.type for each in statements] != [duckdb.StatementType.SELECT]:
-                raise TableError(f"{path}: the query failed: pass one SELECT")
+                raise TableError(f"{name}: the query failed: pass one SELECT")
             # A table says how many cells it has, however well the file compresses them.
             cells = "select sum(estimated_size * column_count) from duckdb_tables()"
             ((n_cells,),) = opened.execute(cells).fetchall()
@@ -135,15 +136,15 @@ def _of_duckdb(path: str, query: str) -> Any:
             with futures.ThreadPoolExecutor(1) as beside:
                 return _in_time(
                     beside.submit(
-                        lambda: _limited(path, opened.sql(query).to_arrow_reader(2**11), most)
+                        lambda: _limited(name, opened.sql(query).to_arrow_reader(2**11), most)
                     ),
                     opened.interrupt,
                     _MOST_SECONDS + os.path.getsize(path) // _BYTES_A_SECOND,
                 )
     except TimeoutError:
-        raise TableError(f"{path}: the query takes too long: add LIMIT to its parts") from None
+        raise TableError(f"{name}: the query takes too long: add LIMIT to its parts") from None
     except (duckdb.Error, OSError) as error:  # which Arrow raises of its batches
-        raise TableError(f"{path}: the query failed: {str(error).splitlines()[0]}") from None
+        raise TableError(f"{name}: the query failed: {str(error).splitlines()[0]}") from None
 
 
 def _in_time(work: futures.Future[Any], interrupt: Callable[[], None], seconds: float) -> Any:
@@ -167,7 +168,7 @@ def _n_cells(table: Any) -> int:
     return int(max(table.num_rows * table.num_columns, table.nbytes // 8))
 
 
-def _limited(path: str, batches: Iterable[Any], most: int) -> Any:
+def _limited(name: str, batches: Iterable[Any], most: int) -> Any:
     """Return the rows of a query as one table; refuse more than a file of this size may have."""
     parts, n_cells = list[Any](), 0
     for batch in batches:
@@ -175,7 +176,7 @@ def _limited(path: str, batches: Iterable[Any], most: int) -> Any:
         n_cells += _n_cells(batch)
         if n_cells > most:
             raise TableError(
-                f"{path}: the query finds more than the {most:,} cells that are read of a file of "
+                f"{name}: the query finds more than the {most:,} cells that are read of a file of "
                 "this size: add LIMIT to it, or export what it finds as Parquet"
             )
     if not parts:

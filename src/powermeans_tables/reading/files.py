@@ -14,7 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from powermeans.errors import Argument, TableError, listed, warn_caller
+from powermeans.errors import (
+    Argument,
+    NoRoomError,
+    TableError,
+    listed,
+    warn_caller,
+    writing_temporarily,
+)
 from powermeans.points.streams import are_paths, gives_arrow_batches, is_stream
 from powermeans.scale import limits
 from powermeans.scale.files import files_at, is_utf8, missing_path
@@ -200,9 +207,13 @@ def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:
 
 
 def _copied(stream: IO[bytes], name: str, n_stored: int | None, opened: ExitStack) -> Path:
-    path = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "input"
-    with open(path, "wb") as file:
-        file.writelines(limits.blocks(stream, name, n_stored))
+    with writing_temporarily():
+        path = Path(opened.enter_context(tempfile.TemporaryDirectory())) / "input"
+    with open(path, "wb", buffering=0) as file:
+        for block in limits.blocks(stream, name, n_stored):
+            with writing_temporarily():
+                while block := block[file.write(block) :]:
+                    pass
     return path
 
 
@@ -210,7 +221,7 @@ def _unpacked(file: File, unpacks: Callable[[], Any], n_stored: int, opened: Exi
     try:
         with unpacks() as stream:
             return replace(file, path=_copied(stream, file.name, n_stored, opened))
-    except TableError:
+    except (TableError, NoRoomError):
         raise
     except UNPACKING as error:
         raise TableError(f"{file.name} cannot be unpacked: {error}") from None

@@ -41,7 +41,7 @@ def is_workbook(path: Path, start: bytes) -> bool:
     """Return whether a file is a workbook of Excel or OpenDocument."""
     names = set[str]()
     if start.startswith(b"PK"):
-        with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
+        with contextlib.suppress(*UNPACKING), zipfile.ZipFile(path) as archive:
             names = set(archive.namelist())
     is_new = any(name.startswith("xl/workbook") for name in names)
     return is_new or {"content.xml", "mimetype"} <= names or start.startswith(_OLD_EXCEL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import itertools
 import weakref
@@ -151,6 +152,16 @@ class Table(Stream):
     def totals(self) -> list[int]:
         """The rows, from 0, that are left out since they sum up others."""
         return [] if self.keeps_totals else self.survey.totals
+
+    @contextlib.contextmanager
+    def naming(self) -> Iterator[None]:
+        """Name the file in errors that name its columns alone."""
+        try:
+            yield
+        except TableError as error:
+            if self.name not in error.problem and not error.argument and self.paths:
+                error.problem = f"{self.name}: {error.problem}"
+            raise
 
     def row(self, number: int | np.intp) -> str:
         """Say which row has this number from 0: that of the data, or of one of several files."""
