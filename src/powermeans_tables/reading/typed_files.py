@@ -53,15 +53,14 @@ def read_arrow(file: File) -> Rows:
 
     def batches(n_at_once: int) -> Iterator[Any]:
         with pa.OSFile(str(file.path)) as stored:
-            for batch in ipc.open_stream(_at_stream(stored)):
+            for batch in _open_batches(stored)[1]:
                 batch.validate(full=True)  # a damaged file may have texts that end elsewhere
                 for start in range(0, batch.num_rows, n_at_once):
                     yield batch.slice(start, n_at_once)
 
     with refusing_damage(file.name, "Feather or Arrow"), pa.memory_map(str(file.path)) as stored:
-        schema = ipc.open_stream(_at_stream(stored)).schema
-        sizes = map(_sizes_of, _messages(_at_stream(stored)))
-        n_rows, n_bytes = map(sum, zip((0, 0), *sizes, strict=True))
+        schema, _ = _open_batches(stored)
+        n_rows, n_bytes = map(sum, zip((0, 0), *map(_sizes_of, _messages(stored)), strict=True))
         _refuse_growth(file, n_bytes, n_rows * len(schema.names))
         return _rows_of(file, "Feather or Arrow", schema, n_rows, batches)
 
@@ -112,49 +111,72 @@ def _open_parquet(path: Path, **how: Any) -> Any:
     return parquet.ParquetFile(path, pre_buffer=False, buffer_size=2**16, **how)
 
 
-def _at_stream(stored: Any) -> Any:
-    """Go to where the stream begins, which a file has behind its mark."""
+def _open_batches(stored: Any) -> tuple[Any, Iterator[Any]]:
+    """Return the schema and the batches of a file, or of a stream, which has none of its marks."""
     stored.seek(0)
-    stored.seek(8 if stored.read(6) == b"ARROW1" else 0)
-    return stored
+    if stored.read(6) != b"ARROW1":
+        stored.seek(0)
+        stream = ipc.open_stream(stored)
+        return stream.schema, iter(stream)
+    opened = ipc.open_file(stored)
+    return opened.schema, map(opened.get_batch, range(opened.num_record_batches))
 
 
 def _messages(stored: Any) -> Iterator[Any]:
-    with contextlib.suppress(StopIteration):
-        yield from iter(ipc.MessageReader.open_stream(stored).read_next_message, None)
+    """Yield the messages that a file names at its end, or those of a stream."""
+    stored.seek(0)
+    if stored.read(6) != b"ARROW1":
+        stored.seek(0)
+        with contextlib.suppress(StopIteration):
+            yield from iter(ipc.MessageReader.open_stream(stored).read_next_message, None)
+        return
+    size = stored.size() - 10
+    (n_bytes,) = struct.unpack("<i", stored.read_at(4, size))
+    footer = _Buffers(stored.read_at(n_bytes, size - n_bytes))
+    for place in (2, 3):  # dictionaries and batches of rows
+        blocks = footer.field(footer.number("I", 0), place)
+        n_blocks = footer.number("I", blocks) if blocks else 0
+        for start, _, _ in np.frombuffer(footer.data, "<i8", 3 * n_blocks, blocks + 4).reshape(
+            -1, 3
+        ):
+            stored.seek(int(start))
+            yield ipc.read_message(stored)
+
+
+class _Buffers:
+    """What a table of FlatBuffers has, by which Arrow describes what it then unpacks."""
+
+    def __init__(self, data: Any) -> None:
+        self.data = data
+
+    def number(self, form: str, at: int) -> int:
+        return int(struct.unpack_from(f"<{form}", self.data, at)[0])
+
+    def field(self, table: int, place: int, *, is_far: bool = True) -> int:
+        """Return where a field of a table is, or what it refers to; 0 if it has none."""
+        places = table - self.number("i", table)
+        is_there = 4 + 2 * place < self.number("H", places)
+        at = self.number("H", places + 4 + 2 * place) if is_there else 0
+        return (table + at + is_far * self.number("I", table + at)) if at else 0
 
 
 def _sizes_of(message: Any) -> tuple[int, int]:
-    """Return how many rows a message adds to a stream of Arrow, and how many bytes its buffers.
-
-    They are read from its metadata, tables of FlatBuffers, since Arrow unpacks before it tells.
-    """
-    data, body = message.metadata, message.body
-
-    def number(form: str, at: int) -> int:
-        return int(struct.unpack_from(f"<{form}", data, at)[0])
-
-    def field(table: int, place: int, *, is_far: bool = True) -> int:
-        """Return where a field of a table is, or what it refers to; 0 if it has none."""
-        places = table - number("i", table)
-        is_there = 4 + 2 * place < number("H", places)
-        at = number("H", places + 4 + 2 * place) if is_there else 0
-        return (table + at + is_far * number("I", table + at)) if at else 0
-
+    """Return how many rows a message adds, and how many bytes its buffers take."""
     if message.type not in ("record batch", "dictionary"):
         return 0, 0
-    batch, is_dictionary = field(number("I", 0), 2), message.type == "dictionary"
-    batch = field(batch, 1) if is_dictionary else batch
-    length, buffers = field(batch, 0, is_far=False), field(batch, 2)
-    n_buffers = number("I", buffers) if buffers else 0
-    places = np.frombuffer(data, "<i8", 2 * n_buffers, buffers + 4).reshape(-1, 2).tolist()
-    is_packed = field(batch, 3) or b"ARROW:experimental_compression" in data.to_pybytes()
+    told, body, is_dictionary = _Buffers(message.metadata), message.body, message.type[0] == "d"
+    batch = told.field(told.number("I", 0), 2)
+    batch = told.field(batch, 1) if is_dictionary else batch
+    length, buffers = told.field(batch, 0, is_far=False), told.field(batch, 2)
+    n_buffers = told.number("I", buffers) if buffers else 0
+    places = np.frombuffer(told.data, "<i8", 2 * n_buffers, buffers + 4).reshape(-1, 2).tolist()
+    is_packed = told.field(batch, 3) or b"ARROW:experimental_compression" in bytes(told.data)
     sizes = [
         max(struct.unpack_from("<q", body, start)[0], n_bytes) if is_packed else n_bytes
         for start, n_bytes in places
         if n_bytes
     ]
-    return (number("q", length) if length and not is_dictionary else 0), sum(sizes)
+    return (told.number("q", length) if length and not is_dictionary else 0), sum(sizes)
 
 
 def _index_of(schema: Any) -> set[str]:
