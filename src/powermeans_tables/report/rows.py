@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from powermeans.divergences.chunks import as_float64
 from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
 from powermeans.types import FloatArray, IndexArray, Labels
@@ -118,12 +119,13 @@ def _places(labels: Labels, shown: IndexArray, n_clusters: int) -> IndexArray:
 
 def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     """Return the fields that tell clusters apart, and places, which the map shows."""
-    fields = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
-    fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *fields]))
-    features = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
-    values = in_own_units(raw, subject.scalers)[:, np.concatenate(features)]
-    ends = np.cumsum([len(one) for one in features])[:-1]
-    return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
+    places = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
+    fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *places]))
+    parts = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
+    values = as_float64(in_own_units(raw, subject.scalers)[:, np.concatenate(parts)])
+    return dict(
+        zip(fields, np.split(values, np.cumsum([*map(len, parts)])[:-1], axis=1), strict=True)
+    )
 
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
