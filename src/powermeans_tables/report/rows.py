@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from powermeans.divergences.chunks import as_float64
 from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
 from powermeans.types import FloatArray, IndexArray, Labels
@@ -122,9 +121,10 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     places = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
     fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *places]))
     parts = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
-    values = as_float64(in_own_units(raw, subject.scalers)[:, np.concatenate(parts)])
+    values = in_own_units(raw, subject.scalers)[:, np.concatenate(parts)]
+    dense = values.toarray() if sparse.issparse(values) else values
     return dict(
-        zip(fields, np.split(values, np.cumsum([*map(len, parts)])[:-1], axis=1), strict=True)
+        zip(fields, np.split(dense, np.cumsum([*map(len, parts)])[:-1], axis=1), strict=True)
     )
 
 
