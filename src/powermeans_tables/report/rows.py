@@ -122,9 +122,9 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *places]))
     parts = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
     values = in_own_units(raw, subject.scalers)[:, np.concatenate(parts)]
-    dense = values.toarray() if sparse.issparse(values) else values
+    full = values.toarray() if sparse.issparse(values) else values
     return dict(
-        zip(fields, np.split(dense, np.cumsum([*map(len, parts)])[:-1], axis=1), strict=True)
+        zip(fields, np.split(full, np.cumsum([*map(len, parts)])[:-1], axis=1), strict=True)
     )
 
 
