@@ -122,10 +122,8 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *places]))
     parts = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
     values = in_own_units(raw, subject.scalers)[:, np.concatenate(parts)]
-    full = values.toarray() if sparse.issparse(values) else values
-    return dict(
-        zip(fields, np.split(full, np.cumsum([*map(len, parts)])[:-1], axis=1), strict=True)
-    )
+    full, ends = getattr(values, "toarray", lambda: values)(), np.cumsum([*map(len, parts)])[:-1]
+    return dict(zip(fields, np.split(full, ends, axis=1), strict=True))
 
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
