@@ -39,6 +39,12 @@ SIGNALS = {number: signal.getsignal(number) for number in (getattr(signal, n) fo
 SIGNALS[signal.SIGINT] = signal.default_int_handler
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let pytest 8 read an option of pytest 9; there, a hanging test is told and goes on."""
+    if pytest.version_tuple < (9,):
+        parser.addini("faulthandler_exit_on_timeout", "known to pytest 9 alone", type="bool")
+
+
 @pytest.fixture(autouse=True)
 def listen_to_signals() -> Iterator[None]:
     """An ended command ignores them, as would all processes that its test, or the next, starts."""

@@ -2,8 +2,12 @@
 
 import dataclasses
 import datetime
+import inspect
+import itertools
 import math
 import pickle
+import pkgutil
+import re
 import shlex
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from test_public_names import in_the_reference
 
 import powermeans
 from powermeans import PowerKMeans, choose_k, plots
@@ -82,6 +87,33 @@ def test_whatever_is_no_number_is_named_where_a_number_is_wanted(right) -> None:
                     dataclasses.replace(right, **{field.name: wrong})
 
 
+INF, NAN, POWERS = math.inf, math.nan, (Geometric(-1, 2), AuthorsSchedule(-1))
+OUT_OF_RANGE = [
+    (rules.Harmonic(), "p", (0.0, 0.01, -1.0, NAN, INF)),
+    (rules.Harmonic(3.5), "unit", (0.0, -1.0, NAN, INF)),
+    (rules.Gaussian(), "variance", (0.0, -1.0, NAN, INF)),
+    *((one, "start", (0.0, 1.0, -INF, NAN)) for one in POWERS),
+    *((one, "growth", (1.0, 0.5, INF, NAN)) for one in POWERS),
+    (Fixed(-1.0), "power", (0.0, 1.0, NAN)),
+    (AuthorsSchedule(-1), "step", (0.0, INF)),
+    (AuthorsSchedule(-1), "sweeps_per_power", (0, 1.5)),
+    (AuthorsSchedule(-1), "lowest", (0.0, NAN)),
+    *((one, "share", (-0.1, 1.1, NAN)) for one in (LabelsSettled(0.1), InertiaSettled(0.1))),
+    (MaxSeconds(1.0), "seconds", (-0.1, NAN)),
+    (seeds.ParallelSeeds(), "n_rounds", (0,)),
+    (seeds.ParallelSeeds(), "oversampling", (0.0,)),
+    (seeds.MarkovChainSeeds(), "chain_length", (0, 2.5)),
+    (seeds.MarkovChainSeeds(), "exponent", (-1.0, NAN)),
+]
+
+
+@pytest.mark.parametrize(("right", "name", "values"), OUT_OF_RANGE)
+def test_numbers_out_of_range_are_named(right, name, values) -> None:
+    for value in values:
+        with pytest.raises(ValueError, match=f"{name}={value} must be"):
+            dataclasses.replace(right, **{name: value})
+
+
 ERRORS = [COLUMNS, THREADS, FewRowsError(3, 4), EntryError("X", 1, 0, -3.0, "t")]
 
 
@@ -98,6 +130,40 @@ X = np.random.default_rng(0).normal(size=(9, 2))
 FRAME = pd.DataFrame(X, columns=["age", "income"])
 DAY = datetime.date(2024, 5, 31)
 OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
+
+
+ROWS = ("X", "points", "centers", "reference_centers", "centers_a", "centers_b")
+RIGHT_ARGUMENTS = {
+    **dict.fromkeys(ROWS, np.eye(4)[:, :2]),
+    **dict.fromkeys(("sample_weight", "counts", "cluster_counts"), np.ones(4)),
+    **dict.fromkeys(("labels", "labels_true", "labels_pred"), (0, 0, 1, 1)),
+    **dict.fromkeys(("sq_dist", "distances"), np.eye(4) + 1),
+    **dict.fromkeys(("inertia", "inertia_of_one", "n_points"), 8),
+    **dict.fromkeys(("n_centers", "n_features", "n_clusters", "random_state"), 2),
+    "sizes": [1, 2, 3],
+    "inertias": [9.0, 3.0, 2.0],
+    "power": -1.0,
+}
+OF_FORMULAS = [
+    *[*WRONG, {}, DAY, [[1.0, 2.0], [3.0]], [1, [2]], np.zeros((4, 2, 2)), [math.nan] * 4],
+    *[[["a"] * 2] * 4, np.zeros(3), np.full((4, 2), math.nan), np.empty((0, 2))],
+]
+OF = re.compile(r"\.(metrics|criteria|power_mean)\.|critical_power$")
+FORMULAS = [name for name in in_the_reference() if OF.search(name)]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_formula_takes_an_argument_or_names_one(name) -> None:
+    formula = pkgutil.resolve_name(name)
+    known = inspect.signature(formula).parameters.keys() & RIGHT_ARGUMENTS.keys()
+    right = {one: RIGHT_ARGUMENTS[one] for one in known}
+    formula(**right)
+    for one, wrong in itertools.product(known, OF_FORMULAS):
+        try:
+            formula(**right | {one: wrong})
+        except (TypeError, ValueError) as error:
+            if not re.search(rf"\b({'|'.join(known)})\b", str(error)):
+                pytest.fail(f"{one}={wrong!r}: {error}")
 
 
 @pytest.mark.parametrize(

@@ -109,24 +109,3 @@ def test_partitions_are_counted_as_by_the_recurrence() -> None:
     for many in (2**63, 10**400):
         with pytest.raises(ValueError, match=f"n_points={many} "):
             metrics.number_of_partitions(many, 2)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"form": "cubed"}, "form=.cubed."),
-        ({"sample_weight": [1.0, -1.0, 4.0]}, r"sample_weight contains -1.0 at index 1"),
-        ({"sample_weight": [1.0, math.nan, 4.0]}, r"sample_weight contains NaN at index 1"),
-        ({"sample_weight": [1.0, math.inf, 4.0]}, r"sample_weight contains inf at index 1"),
-        ({"sample_weight": [1.0, 4.0]}, r"shape \(2,\)"),
-    ],
-)
-def test_measures_refuse_unknown_forms_and_faulty_weights(options, named) -> None:
-    points = np.array([[0.0], [3.0], [10.0]])
-    for form in ({"form": "centers"}, {"form": "pairs"}):
-        with pytest.raises(ValueError, match=named):
-            metrics.within_scatter(points, [0, 0, 1], **form | options)
-    with pytest.raises(ValueError, match=named):
-        quality_ratio(points, points[:2], points[1:], **options)
-    with pytest.raises(ValueError, match="labels has 2 entries, but points has 3 rows"):
-        metrics.within_scatter(points, [0, 1])

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from powermeans.divergences import SquaredEuclidean
-from powermeans.divergences.chunks import as_float64, as_rows
-from powermeans.points.checks.weights import check_sample_weight
-from powermeans.system.containers import real, to_array
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.divergences.chunks import as_float64
+from powermeans.mathematics.arguments import checked
+from powermeans.system.containers import check_choice, check_count
+from powermeans.types import AnyMatrix, FloatArray
 
 
+@checked
 def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return the variation of information H(U|V) + H(V|U) of two clusterings, in nats.
 
@@ -43,13 +44,8 @@ def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> 
     >>> round(variation_of_information([0, 0, 1, 1], [0, 0, 0, 0]), 4)  # log 2
     0.6931
     """
-    u, in_u = _dense_labels(labels_true)
-    v, in_v = _dense_labels(labels_pred)
-    if len(u) != len(v):
-        raise ValueError(
-            f"labels_true has {len(u)} labels but labels_pred has {len(v)}: "
-            "pass one label of each clustering for every point"
-        )
+    u, v = np.asarray(labels_true), np.asarray(labels_pred)
+    in_u, in_v = np.bincount(u), np.bincount(v)
     pairs, in_both = np.unique(u.astype(np.int64) * len(in_v) + v, return_counts=True)
     u_of_pair, v_of_pair = np.divmod(pairs, len(in_v))
     # log p(u) + log p(v) - 2 log p(u, v) as logarithms of ratios, so that equal counts give zero.
@@ -57,6 +53,7 @@ def variation_of_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> 
     return float(in_both @ surprise / len(u)) if len(u) else 0.0
 
 
+@checked
 def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return the normalized mutual information I(U, V) / sqrt(H(U) H(V)) of two clusterings.
 
@@ -86,10 +83,10 @@ def normalized_mutual_information(labels_true: ArrayLike, labels_pred: ArrayLike
     # This import takes longer than the rest of the package together.
     from sklearn.metrics import normalized_mutual_info_score
 
-    pair = to_array(labels_true), to_array(labels_pred)
-    return float(normalized_mutual_info_score(*pair, average_method="geometric"))
+    return float(normalized_mutual_info_score(labels_true, labels_pred, average_method="geometric"))
 
 
+@checked
 def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
     """Return the Rand index adjusted for chance: 1 for equal clusterings, on average 0 for random.
 
@@ -115,9 +112,10 @@ def adjusted_rand_index(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     # This import takes longer than the rest of the package together.
     from sklearn.metrics import adjusted_rand_score
 
-    return float(adjusted_rand_score(to_array(labels_true), to_array(labels_pred)))
+    return float(adjusted_rand_score(labels_true, labels_pred))
 
 
+@checked
 def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
     """Count the centers in the wrong place (Fränti, Rezaei & Zhao 2014).
 
@@ -147,15 +145,15 @@ def centroid_index(centers_a: ArrayLike, centers_b: ArrayLike) -> int:
     >>> centroid_index([[0.0], [5.0], [50.0]], [[2.5], [49.0], [51.0]])
     1
     """
-    a, b = (np.asarray(to_array(centers), dtype=np.float64) for centers in (centers_a, centers_b))
-    sq_dist = SquaredEuclidean().pairwise(a, b)
-    n_orphans_of_a = len(a) - len(np.unique(np.argmin(sq_dist, axis=0)))
-    n_orphans_of_b = len(b) - len(np.unique(np.argmin(sq_dist, axis=1)))
+    sq_dist = SquaredEuclidean().pairwise(np.asarray(centers_a), np.asarray(centers_b))
+    n_orphans_of_a = len(sq_dist) - len(np.unique(np.argmin(sq_dist, axis=0)))
+    n_orphans_of_b = len(sq_dist.T) - len(np.unique(np.argmin(sq_dist, axis=1)))
     return max(n_orphans_of_a, n_orphans_of_b)
 
 
+@checked
 def quality_ratio(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     centers: FloatArray,
     reference_centers: FloatArray,
     *,
@@ -196,20 +194,18 @@ def quality_ratio(
     >>> round(quality_ratio(points, worse, best), 4)  # sqrt(8 / 4)
     1.4142
     """
-    if form not in ("squared", "unsquared"):
-        raise ValueError(f'form={form!r} is unknown: pass "squared" or "unsquared"')
-    points = as_rows(points)
-    weights = check_sample_weight(sample_weight, points.shape[0])
+    check_choice(form, "form", "squared", "unsquared")
     exponent = 1.0 if form == "squared" else 0.5
-    error = _error(points, centers, exponent, weights)
-    reference_error = _error(points, reference_centers, exponent, weights)
+    error = _error(points, centers, exponent, sample_weight)
+    reference_error = _error(points, reference_centers, exponent, sample_weight)
     if reference_error == 0:
         return 1.0 if error == 0 else math.inf
     return math.sqrt(error / reference_error)
 
 
+@checked
 def within_scatter(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     labels: ArrayLike,
     *,
     form: Literal["centers", "pairs"] = "centers",
@@ -249,25 +245,20 @@ def within_scatter(
     >>> within_scatter(points, labels, form="pairs")  # (4 + 16 + 4) / 3
     8.0
     """
-    if form not in ("centers", "pairs"):
-        raise ValueError(f'form={form!r} is unknown: pass "centers" or "pairs"')
-    points = as_rows(points)
-    names, sizes = _dense_labels(labels)
-    if len(names) != points.shape[0]:
-        raise ValueError(f"labels has {len(names)} entries, but points has {points.shape[0]} rows")
-    given = check_sample_weight(sample_weight, len(names))
-    weights = np.ones(len(names)) if given is None else given
+    check_choice(form, "form", "centers", "pairs")
+    names = np.asarray(labels)
+    weights = np.ones(len(names)) if sample_weight is None else sample_weight
     scatter_of = _about_center if form == "centers" else _of_pairs
-    members = (names == label for label in range(len(sizes)))
+    members = (names == label for label in range(names.max() + 1))
     return math.fsum(scatter_of(points[own], weights[own]) for own in members if weights[own].any())
 
 
-def _about_center(points: Matrix | SparseMatrix, weights: FloatArray) -> float:
+def _about_center(points: AnyMatrix, weights: FloatArray) -> float:
     center = np.asarray((weights @ points) / weights.sum(), dtype=np.float64)
     return float(weights @ SquaredEuclidean().pairwise(points, center[None, :])[:, 0])
 
 
-def _of_pairs(points: Matrix | SparseMatrix, weights: FloatArray) -> float:
+def _of_pairs(points: AnyMatrix, weights: FloatArray) -> float:
     chunks = SquaredEuclidean().in_chunks(points, as_float64(points))
     total = math.fsum(float(weights[rows] @ sq_dist @ weights) for rows, sq_dist in chunks)
     return total / (2 * float(weights.sum()))
@@ -304,8 +295,7 @@ def number_of_partitions(n_points: int, n_clusters: int) -> int:
     11259666950
     """
     for name, number in {"n_points": n_points, "n_clusters": n_clusters}.items():
-        if not real(number) >= 1 or number % 1:
-            raise ValueError(f"{name}={number!r} must be a whole number of at least 1: pass one")
+        check_count(number, name, 1, "one")
     n, k = int(n_points), int(n_clusters)
     if k > n:
         return 0
@@ -321,14 +311,8 @@ def number_of_partitions(n_points: int, n_clusters: int) -> int:
     return sum(terms) // math.factorial(k)
 
 
-def _dense_labels(labels: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Return labels numbered from zero, and the count of each."""
-    _, dense, counts = np.unique(to_array(labels), return_inverse=True, return_counts=True)
-    return dense.ravel(), counts
-
-
 def _error(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     centers: FloatArray,
     exponent: float,
     sample_weight: FloatArray | None,

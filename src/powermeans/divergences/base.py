@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterator
 from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from powermeans.divergences.chunks import as_rows
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray
 
 
 class Phi(NamedTuple):
@@ -118,12 +117,10 @@ class Divergence(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def in_chunks(
-        self, points: Matrix | SparseMatrix, centers: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray]]:
+    def in_chunks(self, points: AnyMatrix, centers: FloatArray) -> Chunks:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
 
-    def pairwise(self, points: Matrix | SparseMatrix, centers: FloatArray) -> FloatArray:
+    def pairwise(self, points: AnyMatrix, centers: FloatArray) -> FloatArray:
         """Compute the distance of every point to every center, by the definition.
 
         The result, (n_points, n_centers), is of float64 or wider.
@@ -135,7 +132,7 @@ class Divergence(abc.ABC):
             result[rows] = distances
         return result
 
-    def check_domain(self, points: Matrix | SparseMatrix, *, name: str, first_row: int = 0) -> None:
+    def check_domain(self, points: AnyMatrix, *, name: str, first_row: int = 0) -> None:
         """Raise on the first entry or row for which the divergence is not defined.
 
         Errors call the points `name`, and count rows from that of the first point.
@@ -150,7 +147,7 @@ class Divergence(abc.ABC):
         """Return initial centers as sums return them, whatever does not count in their scale."""
         return centers
 
-    def as_moved(self, points: Matrix | SparseMatrix) -> Matrix | SparseMatrix:
+    def as_moved(self, points: AnyMatrix) -> AnyMatrix:
         """Return points or centers in the form in which compiled moves know them."""
         return points
 

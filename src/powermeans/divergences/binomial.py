@@ -12,7 +12,7 @@ from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Separable
 from powermeans.divergences.chunks import as_float64
 from powermeans.divergences.ratios import log_ratio, relative_entropy
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Binomial(Separable):
         failures = log_ratio(trials - centers, trials - tangent, -rise)
         return log_ratio(centers, tangent, rise) - failures
 
-    def as_moved(self, points: Matrix | SparseMatrix) -> FloatArray:
+    def as_moved(self, points: AnyMatrix) -> FloatArray:
         """Return successes and failures, each of which moves as counts do."""
         successes = as_float64(points)
         return np.hstack([successes, self.highest - successes])

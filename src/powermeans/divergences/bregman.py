@@ -17,7 +17,7 @@ import numpy as np
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.divergences.domains import Bounded, ByEntries
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 _STEP_OF_CURVATURE = 1e-4
 _FEATURES_AT_ONCE = 64
@@ -78,7 +78,7 @@ class Bregman(ByEntries):
         along = np.sum(self.gradient(centers) * (points - centers), axis=1)
         return np.asarray(np.maximum(self.generator(points) - self.generator(centers) - along, 0.0))
 
-    def heights(self, points: Matrix | SparseMatrix, tangent: FloatArray) -> FloatArray:
+    def heights(self, points: AnyMatrix, tangent: FloatArray) -> FloatArray:
         """Return D(x, tangent) of each point: the part of D that no center changes."""
         chunks = [self.between(chunk, tangent[None, :]) for _, chunk in dense_chunks(points)]
         return np.ascontiguousarray(np.concatenate(chunks), dtype=np.float64)

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 from scipy import sparse
 
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray, SparseMatrix
 
 _CHUNK_ELEMENTS = 2**18
 
 
-def as_rows(points: Any) -> Matrix | SparseMatrix:
+def as_rows(points: Any) -> AnyMatrix:
     """Return sparse points as they are, and others, also lists, as an array."""
     if sparse.issparse(points):
         return cast(SparseMatrix, points)
     return np.asarray(points)
 
 
-def as_float64(points: Matrix | SparseMatrix) -> FloatArray:
+def as_float64(points: AnyMatrix) -> FloatArray:
     """Return dense float64 points."""
     dense = points.toarray() if sparse.issparse(points) else points
     return np.asarray(dense, dtype=np.float64)
 
 
-def dense_chunks(
-    points: Matrix | SparseMatrix, elements_per_point: int | None = None
-) -> Iterator[tuple[slice, FloatArray]]:
+def dense_chunks(points: AnyMatrix, elements_per_point: int | None = None) -> Chunks:
     """Yield dense chunks of points, in float64 or wider, each with its slice of the points.
 
     `elements_per_point` is the size of the result for a point, if larger than the point.
@@ -43,10 +41,10 @@ def dense_chunks(
 
 
 def in_chunks(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     centers: FloatArray,
     distances: Callable[[FloatArray, FloatArray], FloatArray],
-) -> Iterator[tuple[slice, FloatArray]]:
+) -> Chunks:
     """Yield the distances of all pairs, some points at a time, each with its slice of points."""
     centers = np.asarray(centers)
     for rows, chunk in dense_chunks(points, elements_per_point=centers.size):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from powermeans.divergences import chunks
 from powermeans.divergences.base import Divergence, Phi
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray, SparseMatrix
 
 
 @dataclass(frozen=True)
@@ -38,13 +37,11 @@ class Cosine(Divergence):
     moves = Phi(length=1.0)
     adds_nothing_for_zeros = True
 
-    def in_chunks(
-        self, points: Matrix | SparseMatrix, centers: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray]]:
+    def in_chunks(self, points: AnyMatrix, centers: FloatArray) -> Chunks:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         return chunks.in_chunks(points, centers, _cosine_distances)
 
-    def check_domain(self, points: Matrix | SparseMatrix, *, name: str, first_row: int = 0) -> None:
+    def check_domain(self, points: AnyMatrix, *, name: str, first_row: int = 0) -> None:
         """Raise on the first point that has no direction."""
         is_zero = largest_of_rows(points) == 0
         if is_zero.any():
@@ -98,7 +95,7 @@ def _directions_of_sparse(points: SparseMatrix) -> SparseMatrix:
     return scaled
 
 
-def largest_of_rows(points: Matrix | SparseMatrix) -> FloatArray:
+def largest_of_rows(points: AnyMatrix) -> FloatArray:
     """Return the largest magnitude in each point, (n_points,)."""
     if isinstance(points, np.ndarray):
         return np.asarray(np.abs(points).max(axis=1))

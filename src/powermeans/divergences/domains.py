@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Iterator
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import sparse
 from powermeans.divergences.base import Divergence
 from powermeans.divergences.chunks import dense_chunks, in_chunks
 from powermeans.errors import EntryError
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray, SparseMatrix
 
 # Centers on the border of the domain move inside by this share of their size.
 _FROM_BORDER = 1e-30
@@ -35,7 +34,7 @@ class ByEntries(Divergence):
         """Return for each entry whether it is outside the domain."""
         return np.zeros(values.shape, dtype=bool)
 
-    def check_domain(self, points: Matrix | SparseMatrix, *, name: str, first_row: int = 0) -> None:
+    def check_domain(self, points: AnyMatrix, *, name: str, first_row: int = 0) -> None:
         """Raise on the first entry outside the domain."""
         self.check_width(points.shape[1])
         if (fault := self._first_fault(points)) is None:
@@ -44,7 +43,7 @@ class ByEntries(Divergence):
         way_out = f"{type(self).__name__} is for {self.wanted}"
         raise EntryError(name, first_row + row, column, points[row, column], way_out)
 
-    def _first_fault(self, points: Matrix | SparseMatrix) -> tuple[int, int] | None:
+    def _first_fault(self, points: AnyMatrix) -> tuple[int, int] | None:
         if sparse.issparse(points) and self._takes_entries_of(points):
             return None
         for rows, chunk in dense_chunks(points):
@@ -62,9 +61,7 @@ class ByEntries(Divergence):
         """Return the centers, moved inside the domain if they are on its border or beyond."""
         return centers
 
-    def in_chunks(
-        self, points: Matrix | SparseMatrix, centers: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray]]:
+    def in_chunks(self, points: AnyMatrix, centers: FloatArray) -> Chunks:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         inner = self.inside(np.asarray(centers, dtype=np.float64))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Separable
 from powermeans.divergences.ratios import log_gap
+from powermeans.system.containers import check_number
 from powermeans.types import FloatArray
 
 
@@ -53,12 +53,7 @@ class Gamma(Separable):
     loses_small_centers = True
 
     def __post_init__(self) -> None:
-        try:
-            is_good = bool(0 < self.shape < math.inf)
-        except (TypeError, ValueError):
-            is_good = False
-        if not is_good:
-            raise ValueError(f"shape={self.shape!r} must be positive: pass for example shape=1.0")
+        check_number(self.shape, "shape", "(0, inf)", "for example shape=1.0")
 
     @property
     def moves(self) -> Phi:

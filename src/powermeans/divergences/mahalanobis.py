@@ -13,7 +13,7 @@ from powermeans.divergences.base import Phi
 from powermeans.divergences.bregman import Bregman
 from powermeans.divergences.chunks import as_float64
 from powermeans.system.attributes import cached_property, remember
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 
 class _Factors:
@@ -170,7 +170,7 @@ class Mahalanobis(_Factors, Bregman):
         """Return L x, which undoes `whitened`."""
         return np.asarray(points @ self._root.T)
 
-    def as_moved(self, points: Matrix | SparseMatrix) -> FloatArray:
+    def as_moved(self, points: AnyMatrix) -> FloatArray:
         """Return whitened points."""
         return np.ascontiguousarray(self.whitened(as_float64(points)))
 

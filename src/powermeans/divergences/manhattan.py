@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from powermeans.divergences.base import Divergence
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray
 
 
 @dataclass(frozen=True)
@@ -36,9 +35,7 @@ class Manhattan(Divergence):
     takes_sparse = False
     depends_on_scale = True
 
-    def in_chunks(
-        self, points: Matrix | SparseMatrix, centers: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray]]:
+    def in_chunks(self, points: AnyMatrix, centers: FloatArray) -> Chunks:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         for rows, chunk in dense_chunks(points, max(points.shape[1], len(centers))):
             yield rows, np.asarray(cdist(chunk, centers, "cityblock"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from powermeans.divergences import chunks
 from powermeans.divergences.base import Divergence, Phi
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray
 
 
 @dataclass(frozen=True)
@@ -37,9 +36,7 @@ class SquaredEuclidean(Divergence):
     depends_on_scale = True
     is_squared = True
 
-    def in_chunks(
-        self, points: Matrix | SparseMatrix, centers: FloatArray
-    ) -> Iterator[tuple[slice, FloatArray]]:
+    def in_chunks(self, points: AnyMatrix, centers: FloatArray) -> Chunks:
         """Yield the rows of `pairwise`, some points at a time, each with its slice of points."""
         return chunks.in_chunks(points, centers, _sq_distances)
 

@@ -8,6 +8,7 @@ from operator import itemgetter
 import numpy as np
 
 from powermeans.engine.history import SweepState
+from powermeans.system.containers import check_number
 from powermeans.types import FloatArray
 
 # Rounding of the centers, as a share of the largest.
@@ -52,8 +53,7 @@ class PathRecorder:
     """
 
     def __init__(self, most: int = 1000) -> None:
-        if most < 2:
-            raise ValueError(f"most={most!r} must be at least 2: pass for example most=1000")
+        check_number(most, "most", "[2, inf]", "for example most=1000")
         self.most = most
         self._forget()
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from powermeans.engine.history import SweepRecord
 from powermeans.errors import ArgumentError
-from powermeans.system.containers import real
+from powermeans.system.containers import check_number
 from powermeans.system.saved_classes import saved
 
 __all__ = ["InertiaSettled", "LabelsSettled", "MaxSeconds", "StopRule"]
@@ -140,10 +140,7 @@ class MaxSeconds(StopRule):
     seconds: float
 
     def __post_init__(self) -> None:
-        if not real(self.seconds) >= 0:
-            raise ValueError(
-                f"seconds={self.seconds!r} must not be negative: pass for example MaxSeconds(5.0)"
-            )
+        check_number(self.seconds, "seconds", "[0, inf]", "for example MaxSeconds(5.0)")
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report that these sweeps took as long."""
@@ -188,10 +185,7 @@ class LabelsSettled(StopRule):
     ends_fit = False
 
     def __post_init__(self) -> None:
-        if not 0 <= real(self.share) <= 1:
-            raise ValueError(
-                f"share={self.share!r} must be from 0 to 1: pass for example LabelsSettled(1e-3)"
-            )
+        check_number(self.share, "share", "[0, 1]", "for example LabelsSettled(1e-3)")
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report how few points changed their label."""
@@ -263,10 +257,7 @@ class InertiaSettled(StopRule):
     ends_fit = False
 
     def __post_init__(self) -> None:
-        if not 0 <= real(self.share) <= 1:
-            raise ValueError(
-                f"share={self.share!r} must be from 0 to 1: pass for example InertiaSettled(1e-6)"
-            )
+        check_number(self.share, "share", "[0, 1]", "for example InertiaSettled(1e-6)")
 
     def reason(self, records: Sequence[SweepRecord]) -> str | None:
         """Report by how little the inertia fell."""

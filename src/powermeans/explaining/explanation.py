@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 from powermeans.errors import ArgumentError
 from powermeans.explaining.features import Feature, in_units, is_squared, percent
 from powermeans.explaining.tree import Grower, Grown, Node
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.plots import fitted
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.system.extensions import extension
 from powermeans.types import FloatArray, IndexArray, Labels
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from powermeans.errors import ArgumentError
 from powermeans.explaining.features import is_squared, last_of
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.plots import fitted
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.types import FloatArray
 
 

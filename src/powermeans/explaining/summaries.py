@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.divergences.chunks import dense_chunks
-from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Labels, Matrix
 
 # A mean is high or low if it is this many standard deviations of all points from their mean.
 NOTABLE = 0.5
@@ -73,9 +73,7 @@ class Tally:
         """The number of rows."""
         return int(self.sizes.sum())
 
-    def add(
-        self, points: Matrix | SparseMatrix, labels: Labels, weights: FloatArray | None = None
-    ) -> None:
+    def add(self, points: AnyMatrix, labels: Labels, weights: FloatArray | None = None) -> None:
         """Add some rows."""
         is_first = self.sizes == 0
         self.sizes += np.bincount(labels, minlength=len(self.sizes))

@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from powermeans.divergences import resolve
 from powermeans.plots import fitted
-from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Labels, Matrix
 
 
 def nearness_of_rows(model: Any, points: Matrix, labels: Labels) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def nearness_of_rows(model: Any, points: Matrix, labels: Labels) -> dict[str, An
 
 def ways_to_others(
     model: Any,
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     labels: Labels,
     distances: FloatArray,
     drawn: FloatArray | None = None,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
+from powermeans.mathematics.arguments import checked
 from powermeans.system.threads import blas_on_one_thread
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -22,6 +23,7 @@ from powermeans.types import FloatArray, IndexArray, Labels
 _ROUNDING = 1e-9
 
 
+@checked
 def calinski_harabasz(
     inertia: float, inertia_of_one: float, n_points: float, n_centers: int
 ) -> float:
@@ -60,7 +62,8 @@ def calinski_harabasz(
     return between / inertia * (n_points - n_centers)
 
 
-def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> float:
+@checked
+def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray | None = None) -> float:
     """Return the mean silhouette: how much nearer points are to their own cluster than to another.
 
     It is the mean over the points of (b - a) / max(a, b) (Rousseeuw 1987): a is the mean distance
@@ -72,7 +75,7 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
     ----------
     distances : (n_points, n_points)
     labels : (n_points,)
-    counts : (n_points,)
+    counts : (n_points,), optional
 
     Returns
     -------
@@ -90,23 +93,23 @@ def silhouette(distances: FloatArray, labels: Labels, counts: FloatArray) -> flo
     >>> round(silhouette(abs(x[:, None] - x), labels, ones), 4)  # (0.9 + 8/9 + 0) / 3
     0.5963
     """
-    present, own = np.unique(labels, return_inverse=True)
-    if len(present) == 1:
+    if not labels.any():
         return math.nan
-    points = np.arange(len(labels))
-    members = sparse.csr_array((counts, (points, own)), shape=(len(labels), len(present)))
-    in_cluster = np.bincount(own, weights=counts)
+    points, counts = np.arange(len(labels)), np.ones(len(labels)) if counts is None else counts
+    members = sparse.csr_array((counts, (points, labels)))
+    in_cluster = np.bincount(labels, weights=counts)
     sums = np.asarray(distances @ members)
-    others_in_own = in_cluster[own] - 1.0
-    a = sums[points, own] / np.where(others_in_own > 0, others_in_own, 1.0)
+    others_in_own = in_cluster[labels] - 1.0
+    a = sums[points, labels] / np.where(others_in_own > 0, others_in_own, 1.0)
     means = sums / in_cluster
-    means[points, own] = math.inf
+    means[points, labels] = math.inf
     b = means.min(axis=1)
     larger = np.maximum(a, b)
     widths = np.where(others_in_own > 0, (b - a) / np.where(larger > 0, larger, 1.0), 0.0)
     return float(np.average(widths, weights=counts))
 
 
+@checked
 def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
     """Return the Bayesian information criterion of x-means, log-likelihood - p / 2 log n.
 
@@ -150,6 +153,7 @@ def bic(inertia: float, cluster_counts: ArrayLike, n_features: int) -> float:
     return of_shares - (normalizer + freedom + n_parameters * math.log(n_points)) / 2
 
 
+@checked
 def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     """Return for how many e-folds of the penalty λ each k makes W(k) + λ k least.
 
@@ -178,6 +182,8 @@ def persistence(sizes: ArrayLike, inertias: ArrayLike) -> FloatArray:
     array([   nan, 3.8067, 0.6931,    nan])
     """
     x, y = np.asarray(sizes, dtype=np.float64), np.asarray(inertias, dtype=np.float64)
+    if not (np.diff(x) > 0).all():
+        raise ValueError(f"sizes={x.tolist()!r:.60} must rise: sort sizes, and inertias with them")
     corners = lower_hull(x, y)
     lasting = np.zeros(len(x))
     slopes = -np.diff(y[corners]) / np.diff(x[corners])

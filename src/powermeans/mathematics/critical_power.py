@@ -28,7 +28,7 @@ from powermeans.mathematics.principal_axes import principal_axes
 from powermeans.mathematics.weighted_draws import draw_indices
 from powermeans.system.attributes import cached_property
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 _MOST_FEATURES_FORMED = 512
 # All eigenvalues of a small matrix come at once; of a larger one iteration finds the last sooner.
@@ -40,7 +40,7 @@ _ROUNDING = 1e-13
 
 
 def critical_power(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None = None,
     *,
     random_state: int | np.random.Generator | None = 0,
@@ -89,9 +89,7 @@ def critical_power(
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
-def critical_temperature(
-    points: Matrix | SparseMatrix, sample_weight: FloatArray | None = None
-) -> float:
+def critical_temperature(points: AnyMatrix, sample_weight: FloatArray | None = None) -> float:
     """Return T_c, above which centers near the mean collapse to it; zero for equal points."""
     return 2 * float(principal_axes(points, sample_weight, 1).deviations[0]) ** 2
 
@@ -112,9 +110,7 @@ def strata_to_sample(n_sampled: int, rng: np.random.Generator) -> FloatArray:
     return np.asarray((np.arange(n_sampled) + rng.random(n_sampled)) / n_sampled)
 
 
-def critical_power_of_sample(
-    drawn: Matrix | SparseMatrix, mean: FloatArray, rng: np.random.Generator
-) -> float:
+def critical_power_of_sample(drawn: AnyMatrix, mean: FloatArray, rng: np.random.Generator) -> float:
     """Estimate `critical_power` from points drawn in proportion to their weights.
 
     The mean is that of all points. The largest eigenvalue of half of the sample is too large, by
@@ -143,7 +139,7 @@ def critical_power_of_sample(
     return 1 - 1 / (2 * eigenvalue) if eigenvalue > 0 else 0.5
 
 
-def _moments(points: Matrix | SparseMatrix, shares: FloatArray) -> tuple[FloatArray, float]:
+def _moments(points: AnyMatrix, shares: FloatArray) -> tuple[FloatArray, float]:
     """Return the weighted means of points and of their squared norms."""
     mean, mean_square = np.zeros(points.shape[1]), 0.0
     for rows, block in _blocks(points):
@@ -152,7 +148,7 @@ def _moments(points: Matrix | SparseMatrix, shares: FloatArray) -> tuple[FloatAr
     return mean, mean_square
 
 
-def _blocks(points: Matrix | SparseMatrix) -> Iterator[tuple[slice, Any]]:
+def _blocks(points: AnyMatrix) -> Iterator[tuple[slice, Any]]:
     """Yield some rows at a time in float64, as arrays or CSR arrays."""
     rows_by_index = sparse.csr_array(points) if sparse.issparse(points) else points
     n_rows = max(1, 2**16 // max(1, points.size // points.shape[0]))
@@ -161,7 +157,7 @@ def _blocks(points: Matrix | SparseMatrix) -> Iterator[tuple[slice, Any]]:
         yield rows, rows_by_index[rows].astype(np.float64, copy=False)
 
 
-def _in_unit(points: Matrix | SparseMatrix, mean: FloatArray) -> tuple[Any, FloatArray]:
+def _in_unit(points: AnyMatrix, mean: FloatArray) -> tuple[Any, FloatArray]:
     """Return points and their mean in a unit that leaves the squares of the points all digits."""
     in_unit: Any = points.astype(np.float64)
     entries = in_unit.data if sparse.issparse(points) else in_unit
@@ -248,7 +244,7 @@ class _Directions:
     No method forms r for all points, which would lose sparsity and double the memory.
     """
 
-    points: Matrix | SparseMatrix
+    points: AnyMatrix
     shares: FloatArray
     mean: FloatArray  # of all points, (n_features,)
     mean_square: float  # of their lengths

@@ -17,9 +17,12 @@ import math
 import numpy as np
 
 from powermeans.divergences import SquaredEuclidean
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.mathematics.arguments import checked
+from powermeans.system.containers import check_number
+from powermeans.types import AnyMatrix, FloatArray
 
 
+@checked
 def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     """Logarithm of the power mean M_s(y) = ((1/k) sum_j y_j^s)^(1/s) along the last axis.
 
@@ -56,6 +59,7 @@ def log_power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     return log_reference + log_ratio
 
 
+@checked
 def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     """Power mean M_s along the last axis, from the minimum (s = -inf) to the maximum (s = inf).
 
@@ -93,6 +97,7 @@ def power_mean(sq_dist: FloatArray, power: float) -> FloatArray:
     return reference * root * root
 
 
+@checked
 def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     """Gradient of the power mean, equation (5): (1/k) y_j^(s-1) ((1/k) sum_l y_l^s)^(1/s - 1).
 
@@ -123,21 +128,21 @@ def power_mean_gradient(sq_dist: FloatArray, power: float) -> FloatArray:
     >>> power_mean_gradient(np.array([1.0, 3.0]), -1.0)
     array([1.125, 0.125])
     """
-    distances = _as_real(sq_dist)
     if math.isinf(power):
-        return _first_nearest(-distances if power > 0 else distances)
-    log_ratio = _log_ratio(distances, _reference(distances, power))
+        return _first_nearest(-sq_dist if power > 0 else sq_dist)
+    log_ratio = _log_ratio(sq_dist, _reference(sq_dist, power))
     log_mean_ratio = _log_mean_ratio(log_ratio, power)[..., None]
     exponents = _times(power, log_ratio)
     with np.errstate(over="ignore", invalid="ignore"):
         slopes = np.exp(log_mean_ratio - _log_sum(exponents) + exponents - log_ratio)
     at_zero = math.inf if power < 1 else 0.0
     if power == 1:
-        at_zero = 1 / distances.shape[-1]
+        at_zero = 1 / sq_dist.shape[-1]
     slopes = np.where(np.isneginf(log_ratio), at_zero, slopes)
     return np.where(np.isposinf(log_ratio), 0.0, slopes)
 
 
+@checked
 def power_mean_hessian(sq_dist: FloatArray, power: float) -> FloatArray:
     """Second derivatives of the power mean, (1 - s) (g_i g_j / M - [i = j] g_j / y_j).
 
@@ -168,25 +173,25 @@ def power_mean_hessian(sq_dist: FloatArray, power: float) -> FloatArray:
     array([[-0.5625,  0.1875],
            [ 0.1875, -0.0625]])
     """
-    distances = _as_real(sq_dist)
-    if not ((distances > 0) & (distances < math.inf)).all():
+    if not ((sq_dist > 0) & (sq_dist < math.inf)).all():
         raise ValueError(
             "sq_dist has a distance that is zero, negative or not finite, where the power mean has "
             "no Hessian: pass positive distances"
         )
-    n_centers = distances.shape[-1]
+    n_centers = sq_dist.shape[-1]
     if math.isinf(power):
-        return np.zeros((*distances.shape, n_centers))
-    slopes = power_mean_gradient(distances, power)
-    mean = power_mean(distances, power)[..., None, None]
+        return np.zeros((*sq_dist.shape, n_centers))
+    slopes = power_mean_gradient(sq_dist, power)
+    mean = power_mean(sq_dist, power)[..., None, None]
     hessian = (1 - power) * slopes[..., :, None] * (slopes[..., None, :] / mean)
     diagonal = np.arange(n_centers)
     hessian[..., diagonal, diagonal] = 0.0
     # By H y = 0, without the difference of two nearly equal shares.
-    hessian[..., diagonal, diagonal] = -(hessian @ distances[..., None])[..., 0] / distances
+    hessian[..., diagonal, diagonal] = -(hessian @ sq_dist[..., None])[..., 0] / sq_dist
     return hessian
 
 
+@checked
 def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
     """Weights of the majorisation (9): the gradient times k^(1/s), which puts them into [0, 1].
 
@@ -218,9 +223,9 @@ def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
     >>> power_mean_weights(np.array([1.0, 3.0]), -1.0)  # the gradient over 2
     array([0.5625, 0.0625])
     """
-    _check_negative(power)
+    check_number(power, "power", "[-inf, 0)", "for example power=-3.0")
     if power == -math.inf:
-        return _first_nearest(_as_real(sq_dist))
+        return _first_nearest(sq_dist)
     log_ratio = _log_ratio_to_least(sq_dist)
     exponents = _times(power, log_ratio)
     log_sum = _log_sum(exponents)
@@ -228,6 +233,7 @@ def power_mean_weights(sq_dist: FloatArray, power: float) -> FloatArray:
         return np.exp(log_sum / power - log_sum + exponents - log_ratio)
 
 
+@checked
 def memberships(sq_dist: FloatArray, power: float) -> FloatArray:
     """Membership h_j = y_j^(s-1) / sum_l y_l^(s-1) of a point in each center; they add to one.
 
@@ -254,15 +260,16 @@ def memberships(sq_dist: FloatArray, power: float) -> FloatArray:
     >>> memberships(np.array([1.0, 3.0]), -1.0)  # as 1 to 1/9
     array([0.9, 0.1])
     """
-    _check_negative(power)
+    check_number(power, "power", "[-inf, 0)", "for example power=-3.0")
     if power == -math.inf:
-        return _first_nearest(_as_real(sq_dist))
+        return _first_nearest(sq_dist)
     log_ratio = _log_ratio_to_least(sq_dist)
     unscaled = np.exp(_times(power, log_ratio) - log_ratio)
     shares: FloatArray = unscaled / unscaled.sum(axis=-1, keepdims=True)
     return shares
 
 
+@checked
 def weighing(sq_dist: FloatArray, power: float) -> FloatArray:
     """Weighing function alpha = sum_l y_l^(s-1) / (sum_l y_l^s)^(1 - 1/s): how much a point counts.
 
@@ -295,8 +302,9 @@ def weighing(sq_dist: FloatArray, power: float) -> FloatArray:
     return alpha
 
 
+@checked
 def objective(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     centers: FloatArray,
     power: float,
     sample_weight: FloatArray | None = None,
@@ -336,8 +344,9 @@ def objective(
     return total
 
 
+@checked
 def hessian_of_k_means(
-    points: Matrix | SparseMatrix, centers: FloatArray, sample_weight: FloatArray | None = None
+    points: AnyMatrix, centers: FloatArray, sample_weight: FloatArray | None = None
 ) -> FloatArray:
     """Return the diagonal of the Hessian of the k-means objective, 2 N_j for each center.
 
@@ -377,16 +386,13 @@ def hessian_of_k_means(
 
 def _reference_and_log_ratio(sq_dist: FloatArray, power: float) -> tuple[FloatArray, FloatArray]:
     """Return a distance of each point, and the logarithm of M_s over it, or zero if it is zero."""
-    distances = _as_real(sq_dist)
-    reference = _reference(distances, power)
-    log_ratio = _log_mean_ratio(_log_ratio(distances, reference), power)
+    reference = _reference(sq_dist, power)
+    log_ratio = _log_mean_ratio(_log_ratio(sq_dist, reference), power)
     return reference, np.where((reference == 0) | np.isinf(reference), 0.0, log_ratio)
 
 
 def _reference(distances: FloatArray, power: float) -> FloatArray:
     """Return the y_j of the largest term y_j^s, so that no sum of ratios to it overflows."""
-    if math.isnan(power):
-        raise ValueError("power is NaN: pass a number, for example power=-3.0")
     reference: FloatArray = (np.min if power < 0 else np.max)(distances, axis=-1)
     if power == 0:
         has_zero = np.min(distances, axis=-1) == 0
@@ -394,20 +400,8 @@ def _reference(distances: FloatArray, power: float) -> FloatArray:
     return reference
 
 
-def _check_negative(power: float) -> None:
-    if not power < 0:
-        raise ValueError(f"power={power!r} must be negative: pass for example power=-3.0")
-
-
-def _as_real(sq_dist: FloatArray) -> FloatArray:
-    """Convert to float64, and leave long double as it is."""
-    distances = np.asarray(sq_dist)
-    return distances.astype(np.result_type(distances.dtype, np.float64), copy=False)
-
-
 def _log_ratio_to_least(sq_dist: FloatArray) -> FloatArray:
-    distances = _as_real(sq_dist)
-    return _log_ratio(distances, np.min(distances, axis=-1))
+    return _log_ratio(sq_dist, np.min(sq_dist, axis=-1))
 
 
 def _log_ratio(distances: FloatArray, reference: FloatArray) -> FloatArray:

@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from powermeans.divergences.chunks import dense_chunks
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 # Up to this many features the covariance is formed; beyond, products with it are taken.
 _MOST_FEATURES_FORMED = 1024
@@ -38,7 +38,7 @@ class PrincipalAxes:
 
 
 def principal_axes(
-    points: Matrix | SparseMatrix, sample_weight: FloatArray | None, n_axes: int
+    points: AnyMatrix, sample_weight: FloatArray | None, n_axes: int
 ) -> PrincipalAxes:
     """Find the mean and the leading eigenvectors of the weighted covariance of finite points.
 

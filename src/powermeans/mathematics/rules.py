@@ -17,7 +17,7 @@ import numpy as np
 
 from powermeans.mathematics import power_mean as pm
 from powermeans.mathematics.sums import Sums
-from powermeans.system.containers import real
+from powermeans.system.containers import check_number, real
 from powermeans.types import FloatArray, IndexArray
 
 
@@ -124,11 +124,8 @@ class Power(Rule):
     """Nearer to zero the factor k^(1/s) leaves the range of float64 for many centers."""
 
     def __post_init__(self) -> None:
-        if not -math.inf < real(self.power) <= self.highest:
-            raise ValueError(
-                f"power={self.power!r} must be finite and at most {self.highest}: pass for example "
-                "power=-3.0, or use Hard() for the limit at -inf"
-            )
+        way_out = "for example power=-3.0, or use Hard() for the limit at -inf"
+        check_number(self.power, "power", f"(-inf, {self.highest}]", way_out)
 
     def memberships(self, sq_dist: FloatArray) -> FloatArray:
         """Return y_j^(s-1) / sum_l y_l^(s-1)."""
@@ -162,17 +159,10 @@ class Harmonic(Rule):
     them by one factor, which moves no center."""
 
     def __post_init__(self) -> None:
-        if not 0 < real(self.unit) < math.inf:
-            raise ValueError(
-                f"unit={self.unit!r} must be positive and finite: pass for example the mean "
-                "squared distance of the points from their mean"
-            )
-        lowest = -2 * Power.highest
-        if not lowest <= real(self.p) < math.inf:
-            raise ValueError(
-                f"p={self.p!r} must be finite and at least {lowest}: pass for example p=2 for "
-                "k-harmonic means, or p=3.5"
-            )
+        mean_square = "for example the mean squared distance of the points from their mean"
+        check_number(self.unit, "unit", "(0, inf)", mean_square)
+        way_out = "for example p=2 for k-harmonic means, or p=3.5"
+        check_number(self.p, "p", f"[{-2 * Power.highest}, inf)", way_out)
 
     @property
     def power(self) -> float:  # type: ignore[override]
@@ -227,11 +217,8 @@ class Gaussian(Rule):
     power: ClassVar[float] = math.nan  # type: ignore[misc]
 
     def __post_init__(self) -> None:
-        if not 0 < real(self.variance) < math.inf:
-            raise ValueError(
-                f"variance={self.variance!r} must be positive and finite: pass for example the "
-                "mean variance within clusters, or use Hard() for the limit at zero"
-            )
+        way_out = "for example the mean variance within clusters, or use Hard() for the limit at 0"
+        check_number(self.variance, "variance", "(0, inf)", way_out)
         shares = () if self.shares is None else _numbers(self.shares)
         if not all(0 < share <= 1 for share in shares):
             raise ValueError(
@@ -297,8 +284,8 @@ class UnequalGaussians(Rule):
             raise ValueError(
                 f"there are {len(self.shares)} shares for {len(self.variances)} variances"
             )
-        if not isinstance(self.n_features, np.ndarray) and not real(self.n_features) > 0:
-            raise ValueError(f"n_features={self.n_features!r} must be positive: pass d")
+        if not isinstance(self.n_features, np.ndarray):
+            check_number(self.n_features, "n_features", "(0, inf]", "d")
 
     @property
     def variance(self) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from powermeans.mathematics.rules import Power, Rule
-from powermeans.system.containers import real
+from powermeans.system.containers import check_count, check_number, real
 from powermeans.system.saved_classes import saved
 
 __all__ = ["AuthorsSchedule", "Fixed", "Geometric"]
@@ -46,8 +46,7 @@ class Geometric:
     growth: float
 
     def __post_init__(self) -> None:
-        _check_start(self.start)
-        _check_growth(self.growth)
+        _check_powers(self.start, self.growth)
 
     def __iter__(self) -> Iterator[float]:
         power = float(self.start)
@@ -137,17 +136,10 @@ class AuthorsSchedule:
     lowest: float = -120.0
 
     def __post_init__(self) -> None:
-        _check_start(self.start)
-        _check_growth(self.growth)
-        if not 0 < real(self.step) < math.inf:
-            raise ValueError(f"step={self.step!r} must be positive: pass for example step=0.2")
-        if not 1 <= real(self.sweeps_per_power) < 2**31 or self.sweeps_per_power % 1:
-            raise ValueError(
-                f"sweeps_per_power={self.sweeps_per_power!r} must be whole, from 1 to 2**31 - 1: "
-                "pass for example sweeps_per_power=2"
-            )
-        if not real(self.lowest) < 0:
-            raise ValueError(f"lowest={self.lowest!r} must be negative: pass for example -120.0")
+        _check_powers(self.start, self.growth)
+        check_number(self.step, "step", "(0, inf)", "for example step=0.2")
+        check_count(self.sweeps_per_power, "sweeps_per_power", 1, "for example 2")
+        check_number(self.lowest, "lowest", "[-inf, 0)", "for example -120.0")
 
     def __iter__(self) -> Iterator[float]:
         power = float(self.start)
@@ -174,20 +166,11 @@ def resting_power(schedule: object) -> float:
     return schedule.lowest if isinstance(schedule, AuthorsSchedule) else -math.inf
 
 
-def _check_start(start: float) -> None:
-    if not -math.inf < real(start) < 0:
-        raise ValueError(
-            f"start={start!r} must be negative and finite: pass for example start=-3.0, "
-            "or use Fixed(-math.inf) for Lloyd's rule"
-        )
-
-
-def _check_growth(growth: float) -> None:
-    if not 1 < real(growth) < math.inf:
-        raise ValueError(
-            f"growth={growth!r} must be finite and greater than 1: pass for example growth=1.05, "
-            "or use Fixed(power) for a fixed power"
-        )
+def _check_powers(start: float, growth: float) -> None:
+    way_out = "for example start=-3.0, or use Fixed(-math.inf) for Lloyd's rule"
+    check_number(start, "start", "(-inf, 0)", way_out)
+    way_out = "for example growth=1.05, or use Fixed(power) for a fixed power"
+    check_number(growth, "growth", "(1, inf)", way_out)
 
 
 def check_schedule(schedule: Iterable[float | Rule], n_powers: int = 1000) -> None:

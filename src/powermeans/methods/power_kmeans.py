@@ -60,7 +60,7 @@ from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike
 from powermeans.points.protocol import Points
 from powermeans.system.attributes import forget
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 # A single descent anneals slowly. A search repairs what a descent misses, so a few powers suffice.
 _GROWTH_WITHOUT_SEARCH = 1.1
@@ -606,7 +606,7 @@ def annealing_attributes(fit: Fit) -> dict[str, Any]:
 
 
 def searched(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     weights: FloatArray | None,
     n_clusters: int,
     *,

@@ -19,9 +19,9 @@ from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.points.needs import FitNeeds, Needs, Refusals
 from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.system.containers import like_given
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, SparseMatrix
 
-Graph = Matrix | SparseMatrix
+Graph = AnyMatrix
 """Symmetric affinities, none negative, dense or CSR."""
 
 # Larger graphs are solved by Lanczos iteration, which also needs far more nodes than vectors.
@@ -239,7 +239,7 @@ def _entries(graph: Graph) -> FloatArray:
     return np.asarray(graph.data if sparse.issparse(graph) else graph, dtype=np.float64)
 
 
-def _nearest_neighbours(points: Matrix | SparseMatrix, n_neighbors: int) -> SparseMatrix:
+def _nearest_neighbours(points: AnyMatrix, n_neighbors: int) -> SparseMatrix:
     from sklearn.neighbors import kneighbors_graph
 
     if n_neighbors > points.shape[0]:
@@ -251,7 +251,7 @@ def _nearest_neighbours(points: Matrix | SparseMatrix, n_neighbors: int) -> Spar
     return sparse.csr_array(0.5 * (nearest + nearest.T))
 
 
-def _gaussian_kernel(points: Matrix | SparseMatrix, gamma: float) -> FloatArray:
+def _gaussian_kernel(points: AnyMatrix, gamma: float) -> FloatArray:
     from sklearn.metrics.pairwise import rbf_kernel
 
     # Distances come from products, in which a common offset of the points would swamp them. Unlike

@@ -17,7 +17,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from powermeans.divergences.chunks import as_float64
-from powermeans.types import BoolArray, FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, BoolArray, FloatArray, IndexArray, Labels, Matrix
 
 _MOST_PAIRS = 2_000_000  # of a box and a point in reach, about 200 bytes each
 _MOST_LEVELS = 50
@@ -396,7 +396,7 @@ _MOST_CLUSTERS = 3000  # each of which is compared with all others
 
 
 def bound_of_clusters_apart(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     weights: FloatArray,
     labels: Labels,
     n_clusters: int,
@@ -440,7 +440,7 @@ def bound_of_clusters_apart(
     return bound_by_prices(prices, weights, width, n_features, most + off, n_clusters)
 
 
-def _mean(points: Matrix | SparseMatrix, weights: FloatArray, rows: IndexArray) -> FloatArray:
+def _mean(points: AnyMatrix, weights: FloatArray, rows: IndexArray) -> FloatArray:
     some = as_float64(points[rows])
     first = some[0].copy()
     return np.asarray(first + np.average(some - first, axis=0, weights=weights[rows]))

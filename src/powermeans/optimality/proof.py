@@ -22,7 +22,7 @@ from powermeans.optimality.line import Line, line_through
 from powermeans.optimality.prices import Market, bound_of_clusters_apart, rising_bounds_by_prices
 from powermeans.optimality.relaxation import Relaxation, principal_bound, rising_bounds
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, Chunks, FloatArray, IndexArray, Labels
 
 _MOST_CLUSTERS = 500
 _MOST_AT_ONCE = 600  # points with a matrix for all pairs, if there are few clusters
@@ -36,7 +36,7 @@ Tell = Callable[[OptimalityGap], object]
 class Clustering:
     """Points of positive weight with their centers."""
 
-    points: Matrix | SparseMatrix
+    points: AnyMatrix
     weights: FloatArray
     centers: FloatArray
     labels: Labels
@@ -214,7 +214,7 @@ class _Search:
     def _is_late(self) -> bool:
         return self.is_over.is_set() or self._seconds() >= self.effort.max_seconds
 
-    def _points_in(self, piece: int) -> tuple[Matrix | SparseMatrix, FloatArray, int]:
+    def _points_in(self, piece: int) -> tuple[AnyMatrix, FloatArray, int]:
         mine, clustering = self.members[piece], self.clustering
         return clustering.points[mine], clustering.weights[mine], len(clustering.centers)
 
@@ -351,9 +351,7 @@ class _Search:
 _MOST_DIRECTIONS = 32
 
 
-def residuals_in_blocks(
-    points: Matrix | SparseMatrix, centers: FloatArray, labels: Labels
-) -> Iterator[tuple[slice, FloatArray]]:
+def residuals_in_blocks(points: AnyMatrix, centers: FloatArray, labels: Labels) -> Chunks:
     """Yield what remains of some points at a time without the center of their label, in float64."""
     n_at_once = max(1, 2**18 // max(16, points.shape[1]))
     for start in range(0, points.shape[0], n_at_once):

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from powermeans.divergences.chunks import as_float64
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels
 
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -30,7 +30,7 @@ class Relaxation:
     n_features: int
 
     @classmethod
-    def of(cls, points: Matrix | SparseMatrix, weights: FloatArray, n_clusters: int) -> Relaxation:
+    def of(cls, points: AnyMatrix, weights: FloatArray, n_clusters: int) -> Relaxation:
         """Return the relaxation for points of positive weight."""
         n_points, n_features = points.shape
         roots, gram = np.sqrt(weights), np.zeros((n_points, n_points))
@@ -76,7 +76,7 @@ class Relaxation:
         return np.where(labels[:, None] == labels, np.outer(scaled, scaled), 0.0)
 
 
-def _columns(points: Matrix | SparseMatrix, n_at_once: int) -> Iterator[FloatArray]:
+def _columns(points: AnyMatrix, n_at_once: int) -> Iterator[FloatArray]:
     """Yield some columns at a time, dense, in float64."""
     by_column: Any = points.tocsc() if sparse.issparse(points) else points
     for start in range(0, points.shape[1], n_at_once):
@@ -151,7 +151,7 @@ def away_from(projected: FloatArray, unit: FloatArray) -> FloatArray:
     return projected - np.outer(depth * unit, unit)
 
 
-def principal_bound(points: Matrix | SparseMatrix, weights: FloatArray, n_clusters: int) -> float:
+def principal_bound(points: AnyMatrix, weights: FloatArray, n_clusters: int) -> float:
     """Return the bound at B = 0, by principal components (Ding & He 2004), which needs no search.
 
     The Gram matrix and the scatter of the features have the same positive eigenvalues.

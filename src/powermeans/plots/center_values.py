@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from powermeans.divergences.chunks import as_float64
 from powermeans.plots import canvas, fitted
 from powermeans.plots.canvas import Axes
-from powermeans.plots.fitted import PointsLike, dense, most_distinguishing
+from powermeans.plots.fitted import PointsLike, most_distinguishing
 from powermeans.types import IndexArray
 
 
@@ -53,7 +54,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     means = np.stack([np.ravel(points[labels == label].mean(axis=0)) for label in found])
     means = (means - mean) / spread
     features = most_distinguishing(means, max_features)
-    heights = (dense(points[:, features]) - mean[features]) / spread[features]
+    heights = (as_float64(points[:, features]) - mean[features]) / spread[features]
     ax = canvas.axes_or_new(ax, figsize=(min(12.0, 3.5 + 0.6 * len(features)), 4.8))
     for label, profile in zip(found, means[:, features], strict=True):
         color = canvas.color_of(label)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import _num_samples
 
 from powermeans.errors import ArgumentError, listed, printable
 from powermeans.points.checks.faults import explain_fault, refuse_dates
-from powermeans.system.containers import is_tensor, to_array
+from powermeans.system.containers import check_number, is_tensor, to_array
 from powermeans.types import FloatArray, IndexArray, Labels, SparseMatrix
 
 PointsLike = ArrayLike | SparseMatrix
@@ -107,23 +107,15 @@ def points_of(model: Any, X: PointsLike, labels: Labels) -> FloatArray | SparseM
     return points
 
 
-def dense(points: FloatArray | SparseMatrix) -> FloatArray:
-    """Return the points as a dense array."""
-    full: FloatArray = points.toarray() if sparse.issparse(points) else points
-    return full
-
-
 def most_distinguishing(heights: FloatArray, most: int) -> IndexArray:
     """Return the columns in which the rows differ most, in the order of the columns."""
-    if most < 1:
-        raise ValueError(f"max_features={most!r} must be at least 1: pass for example 12")
+    check_number(most, "max_features", "[1, inf]", "for example 12")
     return np.sort(np.argsort(-heights.std(axis=0), kind="stable")[:most])
 
 
 def sample_of(n_points: int, most: int) -> IndexArray:
     """Return the indices of the points to show: all, or a random sample that is always the same."""
-    if most < 1:
-        raise ValueError(f"max_points={most!r} must be at least 1: pass for example 20_000")
+    check_number(most, "max_points", "[1, inf]", "for example 20_000")
     if n_points <= most:
         return np.arange(n_points)
     return np.sort(np.random.default_rng(0).choice(n_points, most, replace=False))

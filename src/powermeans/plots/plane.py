@@ -7,8 +7,8 @@ from typing import Self
 
 import numpy as np
 
+from powermeans.divergences.chunks import as_float64
 from powermeans.mathematics.principal_axes import principal_axes
-from powermeans.plots.fitted import dense
 from powermeans.types import FloatArray, SparseMatrix
 
 
@@ -28,10 +28,10 @@ class Plane:
         n_features = points.shape[1]
         if n_features == 1:  # at random heights, which keep points apart
             heights = np.random.default_rng(0).uniform(-0.4, 0.4, points.shape[0])
-            flat = np.column_stack([dense(points)[:, 0], heights])
+            flat = np.column_stack([as_float64(points)[:, 0], heights])
             return cls(flat, (names[0], ""), np.zeros(1), np.array([[1.0], [0.0]]))
         if n_features == 2:
-            return cls(dense(points), (names[0], names[1]), np.zeros(2), np.eye(2))
+            return cls(as_float64(points), (names[0], names[1]), np.zeros(2), np.eye(2))
         found = principal_axes(points, None, 2)
         if len(found.axes) < 2:  # of a single point
             found = replace(found, axes=np.zeros((2, n_features)), deviations=np.zeros(2))

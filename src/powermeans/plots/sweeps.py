@@ -13,7 +13,7 @@ from powermeans.plots import canvas, fitted
 from powermeans.plots.canvas import Axes
 from powermeans.plots.fitted import PointsLike
 from powermeans.plots.plane import Plane
-from powermeans.system.containers import to_array
+from powermeans.system.containers import check_choice, to_array
 from powermeans.types import FloatArray
 
 
@@ -129,8 +129,7 @@ def convergence(
     >>> len(plots.convergence({"Lloyd": lloyd, "power k-means": annealed}).lines)
     2
     """
-    if by not in ("sweep", "seconds"):
-        raise ValueError(f'by={by!r} is not known: pass "sweep" or "seconds"')
+    check_choice(by, "by", "sweep", "seconds")
     if isinstance(model, Mapping):
         return _compare(model, by, ax)
     history = _history_of(model)

@@ -18,7 +18,7 @@ from powermeans.mathematics.sums import ColumnMoments, mean_over_columns
 from powermeans.points.by_definition import PricedByDefinition, farthest
 from powermeans.points.given import Given
 from powermeans.points.protocol import Elsewhere, FarPoint, Parts, Points, PricedPoints
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Matrix
 
 
 class BasePoints(Points):
@@ -157,7 +157,7 @@ class ViewedPoints(BasePoints):
     def take(self, indices: IndexArray) -> FloatArray:
         return self._rows.take(indices)
 
-    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
+    def sample(self, indices: IndexArray) -> AnyMatrix:
         return self._rows.sample(indices)
 
     def sample_weight(self, indices: IndexArray) -> FloatArray:

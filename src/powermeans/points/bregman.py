@@ -17,7 +17,7 @@ from powermeans.mathematics.critical_power import critical_power
 from powermeans.points.affine import AffinePoints, medians_of_some
 from powermeans.points.compiled import CompiledMoves, DirectPoints, EuclideanPoints
 from powermeans.system.attributes import cached_property, forget
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels
 
 # The critical power scales at most this many values, since that copies them.
 _MOST_VALUES_SCALED = 2**22
@@ -42,7 +42,7 @@ class BregmanPoints(AffinePoints):
 
     def __init__(
         self,
-        points: Matrix | SparseMatrix,
+        points: AnyMatrix,
         sample_weight: FloatArray | None = None,
         *,
         divergence: Bregman,
@@ -203,7 +203,7 @@ class DirectBregmanPoints(DirectPoints, BregmanPoints):
 
 
 def open_bregman(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None = None,
     *,
     divergence: Bregman,
@@ -223,7 +223,7 @@ def open_bregman(
     return DirectBregmanPoints(points, sample_weight, divergence=divergence, team=rows.team)
 
 
-def _warn_of_lost_digits(points: Matrix | SparseMatrix, divergence: Bregman) -> None:
+def _warn_of_lost_digits(points: AnyMatrix, divergence: Bregman) -> None:
     """Warn where phi(x) - phi(theta) is rounding for most pairs of a few points."""
     sample = as_float64(points[:: -(-points.shape[0] // _PAIRED)])
     heights = np.abs(divergence.generator(sample))
@@ -319,7 +319,7 @@ def step_between_scaled(n_points: int, n_features: int) -> int:
 
 
 def critical_power_in_units(
-    points: Matrix | SparseMatrix, weights: FloatArray | None, steps: float | FloatArray
+    points: AnyMatrix, weights: FloatArray | None, steps: float | FloatArray
 ) -> float:
     """Return the critical power of a sample of the points, in the units of their features."""
     step = step_between_scaled(*points.shape)
@@ -329,7 +329,7 @@ def critical_power_in_units(
     return critical_power(in_units(some, steps), of_some)
 
 
-def in_units(points: Matrix | SparseMatrix, steps: float | FloatArray) -> Matrix | SparseMatrix:
+def in_units(points: AnyMatrix, steps: float | FloatArray) -> AnyMatrix:
     """Return the points with each feature divided by its step."""
     if isinstance(points, np.ndarray):
         return points / steps

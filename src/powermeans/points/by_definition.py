@@ -21,11 +21,11 @@ from powermeans.points.protocol import (
     Points,
     PricedLabels,
 )
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Matrix
 
 
 def sweep_by_formula(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None,
     distances: Iterable[tuple[slice, FloatArray]],
     n_centers: int,

@@ -49,7 +49,7 @@ from powermeans.points.protocol import (
 )
 from powermeans.system.attributes import cached_property, forget
 from powermeans.system.threads import effective_n_threads
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, Matrix
 
 instruction_set = _native.instruction_set
 instruction_sets = _native.instruction_sets
@@ -81,7 +81,7 @@ class CompiledPoints(MemoryPoints):
 
     def __init__(
         self,
-        points: Matrix | SparseMatrix,
+        points: AnyMatrix,
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
@@ -204,7 +204,7 @@ class CompiledPoints(MemoryPoints):
         dense = rows.toarray() if sparse.issparse(rows) else rows
         return np.ascontiguousarray(dense, dtype=np.float64)
 
-    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
+    def sample(self, indices: IndexArray) -> AnyMatrix:
         return self._points[indices]
 
     @cached_property
@@ -383,7 +383,7 @@ class NativeNearness:
 
 
 def open_compiled(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     weights: FloatArray | None,
     team: _native.Team,
     known: Known | None = None,

@@ -13,7 +13,7 @@ from powermeans.mathematics.sums import Sums, recorded
 from powermeans.points.by_definition import farthest
 from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.protocol import FarPoint
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray
 
 # Squared distances of unit vectors are twice one minus the cosine. Directions of this length halve
 # them.
@@ -54,7 +54,7 @@ class CosinePoints(EuclideanPoints):
 
     def __init__(
         self,
-        points: Matrix | SparseMatrix,
+        points: AnyMatrix,
         sample_weight: FloatArray | None = None,
         **options: Any,
     ) -> None:

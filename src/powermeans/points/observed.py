@@ -18,7 +18,7 @@ from powermeans.divergences.chunks import dense_chunks
 from powermeans.mathematics.critical_power import critical_power
 from powermeans.mathematics.sums import ColumnMoments, Sums, recorded
 from powermeans.points.affine import PairedPoints, largest_from, medians_of_some, power_of_two_above
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Matrix
 
 
 @recorded
@@ -174,7 +174,7 @@ def observed_medians(points: Matrix, sample_weight: FloatArray | None = None) ->
     return np.where(is_unknown, _observed_means(points, np.isnan(points)), medians)
 
 
-def filled(points: Matrix | SparseMatrix, filling: FloatArray | None) -> Matrix | SparseMatrix:
+def filled(points: AnyMatrix, filling: FloatArray | None) -> AnyMatrix:
     """Return the points with these values, (n_features,), in place of missing entries."""
     if filling is None or sparse.issparse(points):
         return points

@@ -52,7 +52,7 @@ from powermeans.points.protocol import Points
 from powermeans.points.streams import Stream, is_stream
 from powermeans.points.used_columns import UsedColumns
 from powermeans.system.containers import refuse_tensor_elsewhere, to_array
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Matrix, SparseMatrix
 
 MatrixLike = ArrayLike | SparseMatrix | Stream | Iterable[Any] | Callable[[], Iterable[Any]]
 # Which module registers what opens the types of a package, or of a module: a function of
@@ -114,7 +114,7 @@ def load_package_for(kind: type) -> bool:
 
 
 def open_rows(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None = None,
     *,
     divergence: Divergence = SquaredEuclidean(),
@@ -142,7 +142,7 @@ def open_rows(
 
 
 def open_batch(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None = None,
     *,
     beside: Points | None = None,
@@ -159,9 +159,7 @@ def open_batch(
     return rows
 
 
-def rows_for(
-    measure: Measure, points: Matrix | SparseMatrix, weights: FloatArray | None = None
-) -> Points:
+def rows_for(measure: Measure, points: AnyMatrix, weights: FloatArray | None = None) -> Points:
     """Return the rows of an array that has been admitted."""
     if measure.opener is not None:
         return measure.opener(points, weights, measure)
@@ -184,7 +182,7 @@ def rows_of(admitted: Admitted, measure: Measure) -> Points:
     return rows_for(measure, points, admitted.weights)
 
 
-def wide_if_far(points: Matrix | SparseMatrix, largest: float) -> Matrix | SparseMatrix:
+def wide_if_far(points: AnyMatrix, largest: float) -> AnyMatrix:
     """Return the points in float64 where float32 would not hold the square of the largest."""
     return points.astype(np.float64) if exponent_to_square(largest, points.dtype) else points
 

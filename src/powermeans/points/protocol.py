@@ -17,7 +17,7 @@ import numpy as np
 from powermeans.mathematics.rules import Priced, Rule
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.given import Given
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, Matrix
 
 _BLOCK_ELEMENTS = 2**17
 
@@ -97,7 +97,7 @@ class Points(Protocol):
         """Return these points, dense, (n_indices, n_features)."""
 
     @abstractmethod
-    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
+    def sample(self, indices: IndexArray) -> AnyMatrix:
         """Return these points as they are held, dense or CSR."""
 
     @abstractmethod
@@ -238,7 +238,7 @@ class Elsewhere(Protocol):
     def together(self) -> Points:
         """Return all points as rows in one memory."""
 
-    def opened(self, points: Matrix | SparseMatrix, weights: FloatArray) -> Points:
+    def opened(self, points: AnyMatrix, weights: FloatArray) -> Points:
         """Return some of the points, which `sample` brought here, as rows in one memory."""
 
 

@@ -20,7 +20,7 @@ from powermeans.points.by_definition import (
     greedy_seeds_by_definition,
 )
 from powermeans.points.protocol import Moved
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, Matrix
 
 # A move that gains less than this share of what the point contributes may be rounding.
 _LEAST_GAIN = 1e-9
@@ -35,7 +35,7 @@ class ReferencePoints(BasePoints):
 
     def __init__(
         self,
-        points: Matrix | SparseMatrix,
+        points: AnyMatrix,
         sample_weight: FloatArray | None = None,
         *,
         precision: type[np.floating[Any]] = np.float64,
@@ -216,7 +216,7 @@ class ReferencePoints(BasePoints):
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         return _float64(self._weight[indices])
 
-    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
+    def sample(self, indices: IndexArray) -> AnyMatrix:
         return self._given[indices]
 
     def _sq_dist(self, centers: FloatArray) -> NDArray[Any]:

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.divergences import Divergence
-from powermeans.points.checks.weights import real_numbers
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.mathematics.arguments import real_numbers
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, SparseMatrix
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,9 +21,7 @@ class UsedColumns:
     n_columns: int  # of the points, with those that are left out
 
     @classmethod
-    def of(
-        cls, points: Matrix | SparseMatrix, divergence: Divergence, init: Any = None
-    ) -> UsedColumns | None:
+    def of(cls, points: AnyMatrix, divergence: Divergence, init: Any = None) -> UsedColumns | None:
         """Return the columns in which points or initial centers have entries, or None for all.
 
         All columns are used unless most are empty and add nothing to the divergence.

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.points.checks.csr import canonical_csr
 from powermeans.points.checks.points import NARROW_DTYPES, dtype_of_centers, wanted_dtype
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.scale.block import Block, SourceError
 from powermeans.system.containers import refuse_tensor_elsewhere, to_array
 from powermeans.system.fingerprint import fingerprint
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Matrix
 
 
 class ArraySource:
@@ -135,7 +135,7 @@ class IterableSource:
             if isinstance(this_pass, Generator):
                 this_pass.close()
 
-    def _refuse_others(self, points: Matrix | SparseMatrix) -> None:
+    def _refuse_others(self, points: AnyMatrix) -> None:
         """Raise if a pass begins with another row than the first pass."""
         if not points.shape[0]:
             return
@@ -164,7 +164,7 @@ class IterableSource:
         )
 
 
-def _kind_of(points: Matrix | SparseMatrix, weights: Any) -> str:
+def _kind_of(points: AnyMatrix, weights: Any) -> str:
     kind = f"{'sparse' if sparse.issparse(points) else 'dense'} {points.dtype}"
     return f"{points.shape[1]} columns of {kind}, with{'out' * (weights is None)} weights"
 
@@ -199,7 +199,7 @@ def admitted(
     dtype: np.dtype[np.floating[Any]] | None,
     *,
     keeps_narrow: bool = False,
-) -> Matrix | SparseMatrix:
+) -> AnyMatrix:
     """Return points as `points.checks.points` admits them, copied only if necessary."""
     if sparse.issparse(given):
         matrix: Any = given

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 
 class SourceError(ValueError):
@@ -19,7 +19,7 @@ class SourceError(ValueError):
 class Block:
     """Some rows of a source, as many as suit it."""
 
-    points: Matrix | SparseMatrix  # dense in C order, or CSR; dense ones may be narrow
+    points: AnyMatrix  # dense in C order, or CSR; dense ones may be narrow
     weights: FloatArray | None  # float64
     where: str  # what errors call their place
     first_row: int = 0  # the number of the first row in that place; in files rows count from 1

@@ -18,7 +18,7 @@ from powermeans.points.opening import open_batch, wide_if_far
 from powermeans.scale.partition import Partition
 from powermeans.system.fingerprint import NoFingerprintError, fingerprint
 from powermeans.system.threads import effective_n_threads
-from powermeans.types import FloatArray, Matrix, Part, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Part
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -59,7 +59,7 @@ class PartOpener:
 
     def open(
         self,
-        points: Matrix | SparseMatrix,
+        points: AnyMatrix,
         sample_weight: FloatArray | None = None,
         *,
         n_threads: int | None = None,
@@ -163,9 +163,7 @@ class ReadingExecutor(Executor):
             yield result
             del result
 
-    def _open(
-        self, points: Matrix | SparseMatrix, weights: FloatArray | None, number: int
-    ) -> CompiledPoints:
+    def _open(self, points: AnyMatrix, weights: FloatArray | None, number: int) -> CompiledPoints:
         known = self._known.get(number)
         rows = self.opener.open(points, weights, team=self._team, known=known)
         # For fewer points, what is known would take more than a hundredth of their memory.

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from powermeans.scale.files import FileSource, are_arrays, is_passed_over
 from powermeans.scale.partition import Partition
 from powermeans.scale.spooled import spooled
 from powermeans.system.attributes import cached_property
-from powermeans.system.containers import is_dask
+from powermeans.system.containers import check_count, check_number, is_dask
 from powermeans.system.extensions import extension
 from powermeans.types import Part
 
@@ -43,12 +42,7 @@ class Checkpoint:
     seconds: float  # between two writes, at least
 
     def __post_init__(self) -> None:
-        given: object = self.seconds
-        if isinstance(given, bool) or not isinstance(given, Real) or not self.seconds >= 0:
-            raise ValueError(
-                f"checkpoint_seconds={self.seconds!r} must be a number of at least 0: pass for "
-                "example 60.0"
-            )
+        check_number(self.seconds, "checkpoint_seconds", "[0, inf]", "for example 60.0")
 
     def refuse_rows(self, data: PartedData) -> None:
         """Raise if rows are read from this file or from its folder."""
@@ -348,9 +342,8 @@ class Wanted:
 def _check_options(dtype: Any, rows_per_part: Any) -> None:
     if dtype is not None and not _is_for_points(dtype):
         raise ValueError(f'dtype={dtype!r} is not for points: pass "float32" or "float64"')
-    is_number = isinstance(rows_per_part, Integral) and not isinstance(rows_per_part, bool)
-    if rows_per_part is not None and not (is_number and rows_per_part >= 1):
-        raise ValueError(f"rows_per_part={rows_per_part!r} must be an integer of at least 1")
+    if rows_per_part is not None:
+        check_count(rows_per_part, "rows_per_part", 1, "for example 100_000")
 
 
 def _is_for_points(dtype: Any) -> bool:

@@ -37,7 +37,7 @@ from powermeans.points.protocol import FarPoint, Points
 from powermeans.scale.checkpoint import once
 from powermeans.scale.executors import Call, Executor, PartCall, Result
 from powermeans.system.attributes import cached_property
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, Part, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, Matrix, Part
 
 
 class PartedPoints(BasePoints):
@@ -194,11 +194,11 @@ class PartedPoints(BasePoints):
     def sample_weight(self, indices: IndexArray) -> FloatArray:
         return np.asarray(self.gathered(indices, "sample_weight"))
 
-    def sample(self, indices: IndexArray) -> Matrix | SparseMatrix:
-        found: Matrix | SparseMatrix = self.gathered(indices, "sample")
+    def sample(self, indices: IndexArray) -> AnyMatrix:
+        found: AnyMatrix = self.gathered(indices, "sample")
         return found
 
-    def _sample_filled(self, indices: IndexArray) -> Matrix | SparseMatrix:
+    def _sample_filled(self, indices: IndexArray) -> AnyMatrix:
         return filled(self.sample(indices), self.filling)
 
     def contents(self) -> Iterator[Part]:
@@ -238,7 +238,7 @@ class PartedPoints(BasePoints):
 
         return self.opened(*once(self.executor, "all points", find))
 
-    def opened(self, points: Matrix | SparseMatrix, weights: FloatArray) -> Points:
+    def opened(self, points: AnyMatrix, weights: FloatArray) -> Points:
         """Return some of the points, which were brought here, as rows in one memory."""
         options: dict[str, Any] = {
             "divergence": self.divergence,

@@ -15,7 +15,7 @@ from powermeans.points.checks.parts import PartFacts, check_part, check_parts
 from powermeans.points.checks.points import as_floats
 from powermeans.points.needs import Needs
 from powermeans.scale.block import Block, Source, SourceError
-from powermeans.types import FloatArray, Matrix, Part, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Part
 
 
 class Partition:
@@ -145,9 +145,7 @@ class Partition:
         return bool(part[0].shape[0] == min(self.rows_per_part, n_left))
 
 
-def _have_finite_sums(
-    points: Matrix | SparseMatrix, weights: FloatArray | None, *, has_missing: bool
-) -> bool:
+def _have_finite_sums(points: AnyMatrix, weights: FloatArray | None, *, has_missing: bool) -> bool:
     """Return True only if all entries are finite; their sum may overflow even so."""
     values: Any = points.data if sparse.issparse(points) else points
     if has_missing:

@@ -15,7 +15,7 @@ from powermeans.points.checks.parts import PartFacts, check_part
 from powermeans.points.compiled import CompiledPoints
 from powermeans.scale.arrays import admitted, admitted_weights
 from powermeans.scale.executors import Call, PartOpener, Result
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 
 class WorkerPart:
@@ -27,7 +27,7 @@ class WorkerPart:
 
     def __init__(
         self,
-        points: Matrix | SparseMatrix,
+        points: AnyMatrix,
         weights: FloatArray | None,
         opener: PartOpener,
         facts: PartFacts,

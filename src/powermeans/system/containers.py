@@ -50,6 +50,30 @@ def real(value: Any) -> float:
     return float(value) if is_float else math.nan
 
 
+def check_number(value: Any, name: str, interval: str, way_out: str) -> None:
+    """Raise unless a value is a number in an interval, such as "(0, 1]"."""
+    least, most = map(float, interval[1:-1].split(","))
+    number = real(value)
+    is_left_out = (number == least and "(" in interval) or (number == most and ")" in interval)
+    if not least <= number <= most or is_left_out:
+        raise ValueError(f"{name}={value!r} must be a number in {interval}: pass {way_out}")
+
+
+def check_count(value: Any, name: str, least: int, way_out: str) -> None:
+    """Raise unless a value is a whole number that is not too small or large."""
+    if not least <= real(value) < 2**31 or value % 1:
+        raise ValueError(
+            f"{name}={value!r} must be a whole number from {least} to 2**31 - 1: pass {way_out}"
+        )
+
+
+def check_choice(value: object, name: str, *choices: str) -> None:
+    """Raise unless a value is one of these words."""
+    if not isinstance(value, str) or value not in choices:
+        words = " or ".join(f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name}={value!r:.60} is unknown: pass {words}")
+
+
 def is_tensor(values: object) -> bool:
     """Return whether this is a tensor of PyTorch."""
     torch = sys.modules.get("torch")

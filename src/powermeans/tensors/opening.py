@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike
 from powermeans.divergences import Bregman, Cosine, Divergence
 from powermeans.divergences.cosine import directions
 from powermeans.errors import FewRowsError
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.mathematics.rules import Rule
 from powermeans.points.affine import rounding_of_products
 from powermeans.points.bregman import check_heights, unit_steps_at
@@ -25,7 +25,6 @@ from powermeans.points.checks.points import (
     refuse_huge,
     refuse_tiny_spread,
 )
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.cosine import LENGTH, UnitSums
 from powermeans.points.given import Given
 from powermeans.points.needs import Needs
@@ -37,7 +36,7 @@ from powermeans.tensors import formulas
 from powermeans.tensors.containers import fault_of_tensor
 from powermeans.tensors.memory import blocks, lack_of_memory_told
 from powermeans.tensors.rows import TorchPoints
-from powermeans.types import FloatArray, IndexArray, Matrix
+from powermeans.types import Chunks, FloatArray, IndexArray, Matrix
 
 _ENTRIES_AT_ONCE = 2**24
 
@@ -234,7 +233,7 @@ class TorchBregmanPoints(TorchPoints):
         return heights
 
 
-def _on_host(points: torch.Tensor) -> Iterator[tuple[slice, FloatArray]]:
+def _on_host(points: torch.Tensor) -> Chunks:
     """Yield points in float64, some at a time, with their slice."""
     for rows in blocks(len(points), max(1, _ENTRIES_ON_HOST // points.shape[1])):
         yield rows, points[rows].cpu().double().numpy()

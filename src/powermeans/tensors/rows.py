@@ -23,7 +23,7 @@ from powermeans.system.threads import effective_n_threads
 from powermeans.tensors import formulas
 from powermeans.tensors.formulas import Block, Planes, View
 from powermeans.tensors.memory import blocks, lack_of_memory_told, rows_at_once
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, Matrix
 
 
 class TorchPoints(MemoryPoints):
@@ -181,7 +181,7 @@ class TorchPoints(MemoryPoints):
         everything = np.arange(self.n_points)
         return self.opened(self.sample(everything), self.sample_weight(everything))
 
-    def opened(self, points: Matrix | SparseMatrix, weights: FloatArray) -> CompiledPoints:
+    def opened(self, points: AnyMatrix, weights: FloatArray) -> CompiledPoints:
         """Return some of the points, which `sample` brought here, as rows in host memory."""
         given = None if np.all(weights == 1) else weights
         return open_rows(points, given, divergence=self.divergence)

@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
 from powermeans.explaining.features import Feature
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.methods.documented import one_of
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.points.streams import are_paths
 from powermeans.system.containers import real
 from powermeans.types import FloatArray, IndexArray

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from powermeans.explaining.summaries import Tally
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.types import FloatArray, IndexArray, Labels, SparseMatrix
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.preparing.prepare import Prepare

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from powermeans.engine.seeds.choose import PointsInOrder, random_places
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Points, sampler_of
-from powermeans.system.containers import real
+from powermeans.system.containers import check_count, check_number
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
@@ -54,15 +53,8 @@ class MarkovChainSeeds:
     exponent: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 1 <= real(self.chain_length) < 2**31 or self.chain_length % 1:
-            raise ValueError(
-                f"chain_length={self.chain_length!r} must be a whole number from 1 to 2**31 - 1: "
-                "pass for example 200"
-            )
-        if not 0 <= real(self.exponent) < math.inf:
-            raise ValueError(
-                f"exponent={self.exponent!r} must be finite and not negative: pass for example 2.0"
-            )
+        check_count(self.chain_length, "chain_length", 1, "for example 200")
+        check_number(self.exponent, "exponent", "[0, inf)", "for example 2.0")
 
     def __call__(
         self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState

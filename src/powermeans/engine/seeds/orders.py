@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from powermeans.points.checks.points import divide_by_power_of_two
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Matrix, SparseMatrix
 
 _Keys = NDArray[np.uint64]
 
 
 def order_by_chance(
-    points: Matrix | SparseMatrix, weights: FloatArray | None, rng: np.random.RandomState
+    points: AnyMatrix, weights: FloatArray | None, rng: np.random.RandomState
 ) -> IndexArray:
     """Return a random order that depends on the points, and not on their rows.
 
@@ -27,9 +27,7 @@ def order_by_chance(
     return order
 
 
-def _in_own_unit(
-    points: Matrix | SparseMatrix, weights: FloatArray | None
-) -> Matrix | SparseMatrix:
+def _in_own_unit(points: AnyMatrix, weights: FloatArray | None) -> AnyMatrix:
     """Return the points divided by the power of two above the largest entry that has a weight."""
     of_weight = points if weights is None or weights.all() else points[weights > 0]
     entries = of_weight.data if sparse.issparse(of_weight) else of_weight
@@ -37,7 +35,7 @@ def _in_own_unit(
     return divide_by_power_of_two(points, math.frexp(largest)[1])
 
 
-def row_keys(points: Matrix | SparseMatrix, rng: np.random.RandomState) -> _Keys:
+def row_keys(points: AnyMatrix, rng: np.random.RandomState) -> _Keys:
     """Return a random number for each row, equal for equal rows, dense or canonical CSR."""
     factors = np.asarray(rng.randint(0, 2**64, size=points.shape[1], dtype=np.uint64))
     factors |= np.uint64(1)  # an even factor would lose bits

@@ -13,7 +13,7 @@ from powermeans.engine.seeds.choose import choose_seeds
 from powermeans.engine.seeds.samples import race, total_of_parts
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Points
-from powermeans.system.containers import real
+from powermeans.system.containers import check_count, check_number
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray
 
@@ -56,15 +56,8 @@ class ParallelSeeds:
     oversampling: float = 2.0
 
     def __post_init__(self) -> None:
-        if not 1 <= real(self.n_rounds) < 2**31 or self.n_rounds % 1:
-            raise ValueError(
-                f"n_rounds={self.n_rounds!r} must be a whole number from 1 to 2**31 - 1: pass 5"
-            )
-        if not 0 < real(self.oversampling) < math.inf:
-            raise ValueError(
-                f"oversampling={self.oversampling!r} must be positive and finite: pass for "
-                "example 2.0"
-            )
+        check_count(self.n_rounds, "n_rounds", 1, "5")
+        check_number(self.oversampling, "oversampling", "(0, inf)", "for example 2.0")
         if self.n_rounds * self.oversampling < 1:
             raise ValueError(
                 f"n_rounds={self.n_rounds!r} times oversampling={self.oversampling!r} is less "

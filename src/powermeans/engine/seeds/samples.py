@@ -16,14 +16,14 @@ import numpy as np
 from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.csr import stacked
 from powermeans.points.protocol import Points
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedSample:
     """Points that stand for all, in a random order."""
 
-    points: Matrix | SparseMatrix  # in the kind they live in
+    points: AnyMatrix  # in the kind they live in
     weights: FloatArray  # that each stands for; their mean is the mean weight of all points
     is_all: bool  # no point with a weight is missing
 
@@ -48,7 +48,7 @@ def weighted_sample(
 
 def raced_sample(
     rows: Points, n_drawn: int, rng: np.random.RandomState
-) -> tuple[Matrix | SparseMatrix, FloatArray]:
+) -> tuple[AnyMatrix, FloatArray]:
     """Draw points without replacement, and return them and the weight that each stands for.
 
     Half of the rate of a point is its share of the weight, and half that of the inertia about the
@@ -87,7 +87,7 @@ class Arrived:
     n_kept: int
     times: FloatArray  # logarithms, for extreme rates; infinite for points without a chance
     rates: FloatArray  # logarithms
-    points: Matrix | SparseMatrix
+    points: AnyMatrix
     weights: FloatArray
     n_weighing: int  # points with a weight, of all that ran
     of_places: bool

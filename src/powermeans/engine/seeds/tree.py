@@ -17,7 +17,7 @@ from powermeans.engine.seeds.choose import (
 from powermeans.mathematics.rules import Hard
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Points, sampler_of
-from powermeans.system.containers import real
+from powermeans.system.containers import check_count
 from powermeans.system.saved_classes import saved
 from powermeans.types import FloatArray, IndexArray, Labels
 
@@ -55,10 +55,7 @@ class TreeSeeds:
     n_sweeps: int = 2
 
     def __post_init__(self) -> None:
-        if not 0 <= real(self.n_sweeps) < 2**31 or self.n_sweeps % 1:
-            raise ValueError(
-                f"n_sweeps={self.n_sweeps!r} must be a whole number from 0 to 2**31 - 1: pass 2"
-            )
+        check_count(self.n_sweeps, "n_sweeps", 0, "2")
 
     def __call__(
         self, X: FloatArray, n_clusters: int, random_state: np.random.RandomState

@@ -29,7 +29,7 @@ from powermeans.methods.entropy_weighted.feature_weighted import FeatureWeighted
 from powermeans.methods.power_kmeans import PowerKMeans, searched
 from powermeans.points.needs import Measure, Needs
 from powermeans.points.protocol import Points
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Matrix
 
 _TINY = float(np.finfo(np.float64).tiny)
 
@@ -247,7 +247,7 @@ class EntropyWeightedPowerKMeans(CenterEstimator):
 
 
 def _open_weighted(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     weights: FloatArray | None,
     measure: Measure,
     learned: tuple[FloatArray, FloatArray] | None = None,

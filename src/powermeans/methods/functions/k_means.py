@@ -200,6 +200,9 @@ def critical_power(
     >>> round(critical_power(corners), 6)
     -0.5
     """
+    seed = [Interval(Integral, 0, None, closed="left"), np.random.Generator, None]
+    given = {"random_state": random_state}
+    validate_parameter_constraints({"random_state": seed}, given, "critical_power")
     needs = Needs(name="critical_power", fit=FitNeeds(must_differ=True))
     data = admit_array(X, sample_weight, needs)
     return critical_power_of(data.points, data.weights, random_state=random_state)

@@ -20,7 +20,7 @@ from powermeans.points.needs import Needs
 from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Points
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, IndexArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray, Labels, Matrix
 
 # As a share of the largest eigenvalue.
 ROUNDING = 100 * float(np.finfo(np.float64).eps)
@@ -41,7 +41,7 @@ class Kernel:
     coef0: float
     n_threads: int | None
 
-    def of(self, points: Matrix | SparseMatrix, others: Matrix | SparseMatrix) -> FloatArray:
+    def of(self, points: AnyMatrix, others: AnyMatrix) -> FloatArray:
         """Return K(x, z) of all pairs; raise unless they are finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             if is_named(self.kernel, "rbf") and not (
@@ -59,7 +59,7 @@ class Kernel:
             )
         return np.asarray(values, dtype=np.float64)
 
-    def diagonal(self, points: Matrix | SparseMatrix) -> FloatArray:
+    def diagonal(self, points: AnyMatrix) -> FloatArray:
         """Return K(x, x) of each point."""
         if is_named(self.kernel, "rbf"):
             return np.ones(points.shape[0])
@@ -146,9 +146,7 @@ def embedding_of(gram: FloatArray) -> tuple[FloatArray, float]:
     return vectors[:, is_beyond_rounding] / np.sqrt(values[is_beyond_rounding]), largest
 
 
-def blocks_of(
-    points: Matrix | SparseMatrix, n_rows: int
-) -> Iterator[tuple[slice, Matrix | SparseMatrix]]:
+def blocks_of(points: AnyMatrix, n_rows: int) -> Iterator[tuple[slice, AnyMatrix]]:
     """Yield slices of some rows at a time, and these rows."""
     for start in range(0, points.shape[0], max(1, n_rows)):
         rows = slice(start, start + n_rows)

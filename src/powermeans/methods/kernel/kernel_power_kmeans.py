@@ -44,7 +44,7 @@ from powermeans.points.protocol import Points
 from powermeans.system.attributes import take_over
 from powermeans.system.containers import like_given
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Labels, Matrix
 
 Results = TypeVar("Results", bound=Matrix | Labels)
 
@@ -367,7 +367,7 @@ class KernelPowerKMeans(
         # Rounded, so that weights and copies of points give exactly the same kernel.
         return float(f"{1 / mean_sq_dist:.6g}") if mean_sq_dist > 0 else 1.0
 
-    def _span_landmarks(self, points: Matrix | SparseMatrix) -> None:
+    def _span_landmarks(self, points: AnyMatrix) -> None:
         """Learn coordinates in the span of the landmarks."""
         landmarks = points[self.landmark_indices_]
         if not self._is("precomputed"):
@@ -403,12 +403,12 @@ class KernelPowerKMeans(
 
     # The kernel.
 
-    def _embed(self, points: Matrix | SparseMatrix) -> tuple[Matrix, FloatArray]:
+    def _embed(self, points: AnyMatrix) -> tuple[Matrix, FloatArray]:
         """Return coordinates and squared distances from the span of the landmarks."""
         coordinates, sq_norms = self._coordinates(points)
         return coordinates, self._outside(self._diagonal(points), sq_norms)
 
-    def _coordinates(self, points: Matrix | SparseMatrix) -> tuple[Matrix, FloatArray]:
+    def _coordinates(self, points: AnyMatrix) -> tuple[Matrix, FloatArray]:
         """Return coordinates in the dtype of the points, and their unrounded squared norms."""
         n_points = points.shape[0]
         coordinates: Matrix = np.empty((n_points, self.n_components_), dtype=points.dtype)
@@ -432,13 +432,13 @@ class KernelPowerKMeans(
         rounding = ROUNDING * np.maximum(self.largest_eigenvalue_, np.abs(diagonal))
         return np.where(outside > rounding, outside, 0.0)
 
-    def _diagonal(self, points: Matrix | SparseMatrix) -> FloatArray:
+    def _diagonal(self, points: AnyMatrix) -> FloatArray:
         """Return K(x, x) of each point; zero if it is unknown, so that nothing is outside."""
         if self._is("precomputed"):
             return np.zeros(points.shape[0])
         return self._kernel().diagonal(points)
 
-    def _kernel_with_landmarks(self, points: Matrix | SparseMatrix) -> FloatArray:
+    def _kernel_with_landmarks(self, points: AnyMatrix) -> FloatArray:
         if self._is("precomputed"):
             return np.asarray(points[:, self.landmark_indices_], dtype=np.float64)
         return self._kernel().of(points.astype(np.float64), self.landmarks_)

@@ -12,7 +12,7 @@ from powermeans.errors import ArgumentError
 from powermeans.methods.linked.coloring import components
 from powermeans.points.needs import Needs
 from powermeans.points.opening import MatrixLike, admit_array
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray
 
 __all__ = ["LinkedPoints", "join_linked"]
 
@@ -43,7 +43,7 @@ class LinkedPoints(NamedTuple):
     array([0, 0, 1])
     """
 
-    points: Matrix | SparseMatrix
+    points: AnyMatrix
     sample_weight: FloatArray
     groups: IndexArray
     inertia: float

@@ -51,7 +51,7 @@ from powermeans.points.needs import FitNeeds, Needs
 from powermeans.points.opening import MatrixLike, admit_array
 from powermeans.system.containers import like_given
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Matrix
 
 
 class MomentEstimates(NamedTuple):
@@ -224,7 +224,7 @@ def _variances(found: PrincipalAxes, n_clusters: int) -> tuple[FloatArray, float
 
 
 def third_moments(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None,
     found: PrincipalAxes,
     scales: FloatArray,
@@ -242,7 +242,7 @@ def third_moments(
 
 
 def _noise_moments(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: FloatArray | None,
     found: PrincipalAxes,
     scales: FloatArray,
@@ -281,7 +281,7 @@ def _p_value(noise: FloatArray, errors: FloatArray) -> float:
 
 
 def _deviations(
-    points: Matrix | SparseMatrix, sample_weight: FloatArray | None, found: PrincipalAxes
+    points: AnyMatrix, sample_weight: FloatArray | None, found: PrincipalAxes
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield the weights of some points at a time, and how far they are from the mean."""
     n_points, n_axes = points.shape[0], len(found.axes)

@@ -39,7 +39,7 @@ from powermeans.points.observed import ObservedPoints, filled
 from powermeans.points.opening import MatrixLike, open_rows
 from powermeans.points.protocol import Points
 from powermeans.system.containers import to_array
-from powermeans.types import FloatArray, Labels, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Labels
 
 # In units of the critical temperature. On 72 problems with 5 and 20 overlapping clusters, runs from
 # 0.8 missed the best known log-likelihood by 0.057 per point, from 0.5 by 0.070, from 0.3 by 0.094,
@@ -423,16 +423,14 @@ class SphericalMixture(CenterEstimator):
         blocks = self._distances(array, self._centers(array.shape[1]), self._model())
         return np.concatenate([what(*block) for block in blocks])
 
-    def _most_likely(
-        self, points: Matrix | SparseMatrix, centers: FloatArray, model: Model
-    ) -> Labels:
+    def _most_likely(self, points: AnyMatrix, centers: FloatArray, model: Model) -> Labels:
         """Return the Gaussian of the largest responsibility of each point."""
         blocks = self._distances(points, centers, model)
         nearest = [np.argmin(of_block.energies(sq_dist), axis=1) for of_block, sq_dist, _ in blocks]
         return np.concatenate(nearest).astype(np.int32)
 
     def _distances(
-        self, points: Matrix | SparseMatrix, centers: FloatArray, model: Model
+        self, points: AnyMatrix, centers: FloatArray, model: Model
     ) -> Iterator[tuple[Model, FloatArray, int | FloatArray]]:
         """Yield the model, squared distances and numbers of observed entries of some points."""
         n_block = max(1, 2**20 // max(points.shape[1], len(centers)))

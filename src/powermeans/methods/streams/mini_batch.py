@@ -27,7 +27,7 @@ from powermeans.points.needs import Measure, Needs
 from powermeans.points.opening import open_batch
 from powermeans.points.protocol import Points
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, IndexArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, IndexArray
 
 # The first sample of a fit has at least one point in this many.
 _POINTS_PER_POINT_OF_FIRST = 50
@@ -324,7 +324,7 @@ class MiniBatchPowerKMeans(StreamEstimator[_Remembered]):
             if chunk.weights is None or chunk.weights.any():
                 yield chunk
 
-    def _largest_batch(self, points: Matrix | SparseMatrix) -> int:
+    def _largest_batch(self, points: AnyMatrix) -> int:
         return max(self.batch_size, _MOST_ELEMENTS // _elements_per_point(points))
 
     def _n_awaited(self, at_least: int = 0) -> int:
@@ -393,7 +393,7 @@ def _open_batch(points: Any, weights: FloatArray | None, measure: Measure) -> Po
     return open_batch(points, weights, n_threads=measure.n_threads)
 
 
-def _elements_per_point(points: Matrix | SparseMatrix) -> int:
+def _elements_per_point(points: AnyMatrix) -> int:
     """Return the mean number of stored values of a point."""
     n_stored = points.nnz if sparse.issparse(points) else points.size
     return max(1, int(n_stored) // int(points.shape[0]))

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from powermeans.mathematics.arguments import real_numbers
 from powermeans.points.checks.points import check_points
-from powermeans.points.checks.weights import real_numbers
 from powermeans.types import FloatArray, SparseMatrix
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from powermeans.errors import ArgumentError
-from powermeans.types import Matrix, SparseMatrix
+from powermeans.types import AnyMatrix
 
 
 def refuse_dates(X: Any, name: str) -> None:
@@ -73,6 +73,8 @@ def explain_fault(X: Any, name: str, error: Exception) -> None:
         ) from error
     elif said.endswith("must be in the same order as they were in fit."):
         raise ValueError(f"{said} Pass {name}[model.feature_names_in_]") from error
+    if type(error) in (TypeError, ValueError) and name not in said:
+        raise type(error)(f"{name} has not one row of numbers for each point. {said}") from error
 
 
 def _refuse_text(X: Any, name: str, error: Exception) -> None:
@@ -111,7 +113,7 @@ def _is_text(entry: Any) -> bool:
 
 
 def first_not_finite(
-    points: Matrix | SparseMatrix, feature_names: Iterable[object] | None, first_row: int
+    points: AnyMatrix, feature_names: Iterable[object] | None, first_row: int
 ) -> tuple[str, float]:
     """Return where the first entry is that is not finite, in words, and its value."""
     row, column, value = _place_of_first(points)
@@ -135,7 +137,7 @@ def way_out_of(value: float, *, offers_missing: bool = False, why_whole: str | N
     return "Leave such rows out, or fill the entries in"
 
 
-def _place_of_first(points: Matrix | SparseMatrix) -> tuple[int, int, float]:
+def _place_of_first(points: AnyMatrix) -> tuple[int, int, float]:
     if sparse.issparse(points):
         entry = int(np.argmin(np.isfinite(points.data)))
         row = int(np.searchsorted(points.indptr, entry, side="right")) - 1

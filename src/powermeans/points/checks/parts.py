@@ -12,6 +12,7 @@ from scipy import sparse
 
 from powermeans.divergences import Divergence, SquaredEuclidean
 from powermeans.errors import FewRowsError
+from powermeans.mathematics.arguments import refuse_total, refuse_weights
 from powermeans.mathematics.sums import recorded
 from powermeans.points.checks.points import (
     bounds,
@@ -21,8 +22,7 @@ from powermeans.points.checks.points import (
     refuse_tiny_spread,
     widest,
 )
-from powermeans.points.checks.weights import refuse_total, refuse_weights
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray
 
 
 @recorded
@@ -49,7 +49,7 @@ class PartFacts:
 
 
 def check_part(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     weights: FloatArray | None = None,
     *,
     name: str,

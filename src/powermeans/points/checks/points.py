@@ -17,12 +17,12 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from powermeans.errors import FewRowsError, UnlikeScalesWarning, warn_caller
+from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.points.checks.csr import canonical_csr, stacked
 from powermeans.points.checks.faults import first_not_finite, way_out_of
-from powermeans.points.checks.weights import check_sample_weight
 from powermeans.system.containers import is_tensor
 from powermeans.system.saved_classes import saved
-from powermeans.types import FloatArray, Matrix, SparseMatrix
+from powermeans.types import AnyMatrix, FloatArray, Matrix
 
 # By name, since only those who have bfloat16 have the package `ml_dtypes`, which defines it. A name
 # tells the byte order where it is not native.
@@ -39,7 +39,7 @@ _UNLIKE_RATIO = 100.0
 class Admitted:
     """Points and weights that the rest of the package can trust."""
 
-    points: Matrix | SparseMatrix
+    points: AnyMatrix
     weights: FloatArray | None
     largest: float  # magnitude among the entries
 
@@ -77,7 +77,7 @@ def wanted_dtype(X: object) -> Any:
 
 
 def admit(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     sample_weight: ArrayLike | None = None,
     *,
     n_clusters: int = 1,
@@ -98,7 +98,7 @@ def admit(
 
 
 def check_points(
-    points: Matrix | SparseMatrix,
+    points: AnyMatrix,
     *,
     name: str = "X",
     feature_names: Iterable[object] | None = None,
@@ -177,7 +177,7 @@ def exponent_to_square(largest: float, dtype: np.dtype[Any]) -> int:
     return math.frexp(largest)[1]
 
 
-def divide_by_power_of_two(points: Matrix | SparseMatrix, exponent: int) -> Matrix | SparseMatrix:
+def divide_by_power_of_two(points: AnyMatrix, exponent: int) -> AnyMatrix:
     """Return the points over 2**exponent, copied unless the exponent is zero."""
     if exponent == 0:
         return points
@@ -190,7 +190,7 @@ def divide_by_power_of_two(points: Matrix | SparseMatrix, exponent: int) -> Matr
 
 
 def _refuse_nothing_observed(
-    points: Matrix | SparseMatrix, name: str, *, of_columns: bool, first_row: int = 0
+    points: AnyMatrix, name: str, *, of_columns: bool, first_row: int = 0
 ) -> None:
     if sparse.issparse(points):
         raise ValueError(
@@ -205,7 +205,7 @@ def _refuse_nothing_observed(
             raise ValueError(f"{name} has nothing but NaN in {kind} {place}: leave it out")
 
 
-def largest_magnitude(points: Matrix | SparseMatrix, has_missing: bool = False) -> float:
+def largest_magnitude(points: AnyMatrix, has_missing: bool = False) -> float:
     """Return the largest magnitude among the entries, infinity if one is not finite."""
     entries = points.data if sparse.issparse(points) else points.reshape(-1)
     largest = 0.0
@@ -221,7 +221,7 @@ def largest_magnitude(points: Matrix | SparseMatrix, has_missing: bool = False) 
     return largest
 
 
-def _differ_at_a_glance(points: Matrix | SparseMatrix, largest: float) -> bool:
+def _differ_at_a_glance(points: AnyMatrix, largest: float) -> bool:
     """Return True if the first and last row, or a zero, show that points differ enough."""
     if sparse.issparse(points):
         return points.nnz < points.shape[0] * points.shape[1] and largest >= _LEAST_SPREAD
@@ -235,7 +235,7 @@ def widest(lowest: FloatArray, highest: FloatArray) -> float:
     return 2 * float((highest / 2 - lowest / 2).max(initial=0.0))
 
 
-def bounds(points: Matrix | SparseMatrix) -> tuple[FloatArray, FloatArray]:
+def bounds(points: AnyMatrix) -> tuple[FloatArray, FloatArray]:
     """Return the least and largest entry of each column; of sparse points, of all columns."""
     if sparse.issparse(points):
         entries: Matrix = points.data.reshape(-1, 1)
@@ -270,12 +270,12 @@ def dtype_of_centers(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return np.dtype(np.float64) if dtype.kind in "iu" else computed_dtype(dtype)
 
 
-def widened(points: Matrix | SparseMatrix) -> Any:
+def widened(points: AnyMatrix) -> Any:
     """Return the points in the dtype that they are computed with, copied if they are narrow."""
     return points.astype(np.float32) if str(points.dtype) in NARROW_DTYPES else points
 
 
-def as_floats(points: Matrix | SparseMatrix) -> Any:
+def as_floats(points: AnyMatrix) -> Any:
     """Return the points in the dtype of their centers, copied if narrow; a tensor as it is."""
     if is_tensor(points):
         return points
@@ -301,7 +301,7 @@ def warn_of_unlike_scales(
     )
 
 
-def unlike_scales(points: Matrix | SparseMatrix) -> tuple[int, int, float] | None:
+def unlike_scales(points: AnyMatrix) -> tuple[int, int, float] | None:
     """Return the columns that vary most and least, and the ratio if that is too much, else None.
 
     Deviations, ranges and, where they are not zero, distances between quartiles must all differ a
