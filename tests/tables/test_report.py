@@ -157,7 +157,7 @@ def test_a_page_has_a_section_for_each_question(page, report_of):
     assert tuple(page.words) == ("overview", "means", "rows", "k", "gap", "read", "code")
     assert page.figures["clusters"] == "3"
     assert page.figures["rows used"] == "90 of 90"
-    assert float(page.figures["how sure"].split()[0].strip("<>")) > 99
+    assert float(page.figures["near their center"].split()[0].strip("<>")) > 99
     assert sorted(Counter(page.data["labels"]).values()) == [20, 30, 40]
     assert sorted(page.data["columns"]) == sorted(SHOWN)
     for label in range(3):
@@ -233,7 +233,7 @@ def test_how_sure_rows_are_means_the_same_in_thousands_of_columns(
     centers = spread * rng.normal(size=(4, 5000))
     points = centers[np.arange(n_rows) % 4] + rng.normal(size=(n_rows, 5000))
     model = PowerKMeans(4, random_state=0, effort="none").fit(points)
-    sure = float(report_of(model, points).figures["how sure"].split()[0].strip("<>"))
+    sure = float(report_of(model, points).figures["near their center"].split()[0].strip("<>"))
     assert least <= sure <= most
 
 
@@ -319,7 +319,7 @@ def test_a_weight_of_three_says_what_three_copies_say(report_of):
     weighted = report_of(model, points, sample_weight=counts)
     copied = report_of(model, np.repeat(points, counts, axis=0))
     assert weighted.words["means"] == copied.words["means"]
-    assert weighted.figures["how sure"] == copied.figures["how sure"]
+    assert weighted.figures["near their center"] == copied.figures["near their center"]
     share = re.compile(r"(\S+) % of")
     for label in range(3):
         assert share.search(weighted.card(label))[1] == share.search(copied.card(label))[1]

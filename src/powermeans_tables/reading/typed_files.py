@@ -136,9 +136,7 @@ def _messages(stored: Any) -> Iterator[Any]:
     for place in (2, 3):  # dictionaries and batches of rows
         blocks = footer.field(footer.number("I", 0), place)
         n_blocks = footer.number("I", blocks) if blocks else 0
-        for start, _, _ in np.frombuffer(footer.data, "<i8", 3 * n_blocks, blocks + 4).reshape(
-            -1, 3
-        ):
+        for start in np.frombuffer(footer.data, "<i8", 3 * n_blocks, blocks + 4)[::3]:
             stored.seek(int(start))
             yield ipc.read_message(stored)
 

@@ -118,12 +118,12 @@ def _places(labels: Labels, shown: IndexArray, n_clusters: int) -> IndexArray:
 
 def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     """Return the fields that tell clusters apart, and places, which the map shows."""
-    places = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
-    fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *places]))
-    parts = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
-    values = in_own_units(raw, subject.scalers)[:, np.concatenate(parts)]
-    full, ends = getattr(values, "toarray", lambda: values)(), np.cumsum([*map(len, parts)])[:-1]
-    return dict(zip(fields, np.split(full, ends, axis=1), strict=True))
+    fields = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
+    fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *fields]))
+    features = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
+    values = fitted.dense(in_own_units(raw, subject.scalers)[:, np.concatenate(features)])
+    ends = np.cumsum([len(one) for one in features])[:-1]
+    return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
 
 
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
