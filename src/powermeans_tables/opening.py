@@ -16,7 +16,7 @@ from powermeans.scale.block import Block
 from powermeans.scale.named_columns import places_of
 from powermeans.types import FloatArray
 from powermeans_tables.cells.column import as_frame
-from powermeans_tables.preparing.kinds import OF_A_FIT
+from powermeans_tables.preparing.kinds import OF_A_FIT, OF_WEIGHTS
 from powermeans_tables.preparing.points import Encoder, RawRows, Use
 from powermeans_tables.preparing.prepare import Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
@@ -179,7 +179,7 @@ def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, st
     return {
         one.name: "category" if "cluster" in one.name or one.name == "name" else "number"
         for one in left_out
-        if one.kind == "identifier" or one.why == OF_A_FIT
+        if one.kind == "identifier" or one.why in (OF_A_FIT, OF_WEIGHTS)
     }
 
 

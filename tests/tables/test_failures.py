@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import gzip
 import itertools
 import json
 import os
@@ -60,6 +61,11 @@ FILES = {
     "deep.json": b'[{"a":' * 5000 + b"1" + b"}]" * 5000,
     "damaged.sqlite": b"SQLite format 3\0" + bytes(90),
     "page.csv": "<!DOCTYPE html><table></table>",
+    "a.dta": b"<stata_dta><header>",
+    "a.sav": b"$FL2@(#) SPSS",
+    "a.sas7bdat": bytes(12) + b"\xc2\xea\x81\x60" + bytes(16),
+    "a.rds": gzip.compress(b"X\n\0\0\0\3"),
+    "lfs.csv": "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n",
 }
 
 

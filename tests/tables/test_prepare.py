@@ -1,5 +1,7 @@
 """What the columns of a table are taken for, and what they become."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -85,6 +87,33 @@ def test_a_blank_beside_ticks_means_no(tick):
     if tick == "x":
         mixed = [cell and "xX"[row % 2] for row, cell in enumerate(table["has_phone"])]
         assert Prepare().fit(table | {"has_phone": mixed}).columns_[0].kind == "yes/no"
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "kind", "said"),
+    [
+        ("answer", ["agree", "disagree", "neutral", "Prefer not to say"] * 9, "ordered", ""),
+        ("WEIGHT", RNG.uniform(0.2, 3, N), "ignore", 'rows seem to have weights, "WEIGHT", left'),
+        ("lead", ["<0.5", "3.25", ">6", "4"] * 9, "number", 'limits are read, .*: "lead"'),
+        ("value", RNG.normal(size=N), "number", "each row has one value of a variable: pivot"),
+        ("price", [f"{n},345円" for n in RNG.integers(1, 90, N)], "amount", ""),
+        ("made", [f"201{n % 9}年{1 + n % 12}月1日" for n in range(N)], "ignore", "dates do not"),
+    ],
+)
+def test_what_a_column_says_of_rows_that_are_no_plain_measurements(name, values, kind, said):
+    table = {name: values, "variable": np.arange(len(values)) % 7 + 0.5}
+    prepare = Prepare().fit(table)
+    assert prepare.columns_[0].kind == kind
+    notes = [note.text for note in prepare.notes_]
+    assert not said or any(re.match(said, note) for note in notes)
+    if name == "lead":
+        np.testing.assert_allclose(
+            prepare.in_units(prepare.transform(table))[:3, 0], [0.25, 3.25, 9]
+        )
+    if name == "WEIGHT":
+        assert len(Prepare(as_={name: "number"}).fit(table).used) == 2
+        assert len(Prepare().fit({**table, "height": values}).used) == 3
+        assert len(Prepare().fit({name: values}).used) == 1
 
 
 @pytest.mark.parametrize("kind", ["number", "category", "ignore", "identifier", "yes/no"])

@@ -644,6 +644,22 @@ def test_columns_have_names_of_their_own_whatever_they_are_called(names) -> None
     assert all(one.startswith(name.strip() or "c") for one, name in zip(found, names, strict=True))
 
 
+@pytest.mark.parametrize("encoding", ["shift_jis", "euc_kr", "gb18030"])
+def test_east_asian_encodings_are_found(encoding, tmp_path):
+    words = {"shift_jis": "東京都 さくら", "euc_kr": "서울 안녕하세요", "gb18030": "北京 你好世界"}
+    text = "地域,x\n" + f"{words[encoding]},2\n" * 9
+    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
+    assert read_frame(tmp_path / "a.csv").column_names == ["地域", "x"]
+
+
+def test_an_object_of_json_may_hold_the_rows_and_their_coordinates(tmp_path):
+    rows = [{"type": "Feature", "at": {"coordinates": [0.5 + n, 9.5]}} for n in range(3)]
+    for indent in (None, 1):
+        (tmp_path / "a.json").write_text(json.dumps({"type": "x", "data": rows}, indent=indent))
+        found = read_frame(tmp_path / "a.json")
+        assert found["at.coordinates.x"].to_pylist() == [0.5, 1.5, 2.5]
+
+
 def test_columns_of_one_name_are_read_alike_in_every_format(tmp_path) -> None:
     table = pa.table([[1.5, 2.5], [3.5, 4.5], [5.5, 6.5]], names=["a", "a.3", "a"])
     pq.write_table(table, tmp_path / "t.parquet")

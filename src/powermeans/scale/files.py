@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -245,6 +246,8 @@ def is_utf8(path: Path) -> bool:
 
 def missing_path(path: Path) -> str:
     """Return the error for a path that does not exist, with the nearest name beside it."""
+    if re.match(r"\w+:/", str(path)):
+        return f"{path} is an address: download it, and pass the file"
     others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
     return f"{path} does not exist{nearest(path.name, others)}"
 

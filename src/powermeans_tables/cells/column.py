@@ -17,6 +17,7 @@ from powermeans.system.attributes import cached_property
 from powermeans.types import FloatArray
 from powermeans_tables.cells.arrow import pa, pc, types
 from powermeans_tables.cells.number_forms import (
+    BOUND,
     NO_VALUE,
     Dates,
     Form,
@@ -149,6 +150,13 @@ class Cells:
         texts = pc.utf8_trim_whitespace(_with_plain_blanks(_as_texts(self.array)))
         is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *self.missing]))
         return pc.if_else(is_missing, None, texts)
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether some numbers are limits, such as <0.5."""
+        is_number = self.is_text and self.form.kind == "number"
+        pattern = f"^{BOUND}[0-9]"
+        return is_number and bool(pc.any(pc.match_substring_regex(self.texts, pattern)).as_py())
 
     @cached_property
     def are_blank(self) -> NDArray[np.bool_]:

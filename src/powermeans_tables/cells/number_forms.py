@@ -25,6 +25,9 @@ NO_VALUE = (
 UNANSWERED = frozenset(
     (
         *("don't know", "don’t know", "dont know", "do not know", "dk", "unknown", "missing"),
+        *("prefer not to say", "prefer not to answer", "rather not say", "no opinion", "not sure"),
+        *("möchte ich nicht sagen", "sans réponse", "ne sait pas", "nsp", "je ne sais pas"),
+        *("no sabe", "no contesta", "ns/nc", "prefiero no decirlo", "non so", "non risponde"),
         *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
         *("keine angabe", "k.a.", "k. a.", "weiß nicht", "weiss nicht", "unbekannt", "inconnu"),
         *("#value!", "#div/0!", "#ref!", "#nv", "#wert!", "nv", "n.v.", "undefined"),
@@ -42,6 +45,7 @@ _SUFFIXES = {
 }
 _SUFFIX = "[KkMB]|(?i:" + "|".join(each for each in _SUFFIXES if len(each) > 1) + ")"
 _SUFFIX_OF_MONEY = f"[mb]|{_SUFFIX}"  # without a currency, m is for meters
+BOUND = r"[<≤>≥]=?\s*"  # before a number that an instrument could not tell apart
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
@@ -51,7 +55,7 @@ _DATES = {
         day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:Z| ?\+?(-?\d{2}):?(\d{2}))?)?"
     )
     for order, day in {
-        "year-first": r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})",
+        "year-first": r"(\d{4})[-/.年](\d{1,2})[-/.月](\d{1,2})日?",
         "day-first": r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4}|\d{2})",
     }.items()
 }
@@ -129,7 +133,7 @@ def is_date(cell: str) -> bool:
 
 
 def _is_day(cell: str) -> bool:
-    has_one_mark = re.match(r"\d+([-/.])\d+\1", cell) is not None
+    has_one_mark = re.match(r"\d+([-/.])\d+\1|\d+年", cell) is not None
     return has_one_mark and any(pattern.fullmatch(cell) for pattern in _DATES.values())
 
 
@@ -191,7 +195,7 @@ class _Number:
 def _pattern_of_cells() -> re.Pattern[str]:
     """Return a regular expression for a number with its sign, currency, percent sign and suffix."""
     codes = "AUD BRL CAD CHF CNY CZK DKK EUR GBP HUF INR JPY KRW MXN NOK NZD PLN RUB SEK TRY USD"
-    currency = rf"[A-Z]{{0,2}}\$|[€£¥₹₽₩₺₴₪฿]|zł|kr|Fr\.|{codes.replace(' ', '|')}|ZAR"
+    currency = rf"[A-Z]{{0,2}}\$|[€£¥₹₽₩₺₴₪฿円元원]|zł|kr|Fr\.|{codes.replace(' ', '|')}|ZAR"
     sign = "[-+−]"
     return re.compile(
         rf"(\()?({sign})?\s*({currency})?\s*({sign})?"
@@ -320,6 +324,8 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
             if np.isfinite(plain).sum() == len(texts) - texts.null_count:
                 return plain, _array_of(texts.is_valid())
     texts = pc.replace_substring(texts, "−", "-")
+    is_below = _array_of(pc.fill_null(pc.match_substring_regex(texts, "^[<≤]"), False))
+    texts = pc.replace_substring_regex(texts, rf"^{BOUND}", "")
     sign = re.escape(form.currency)
     outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"
     one_of = _SUFFIX_OF_MONEY if sign else _SUFFIX
@@ -343,7 +349,8 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     if form.marks.decimal == ",":
         texts = pc.replace_substring(texts, ",", ".")
     values: FloatArray = _array_of(pc.if_else(is_right, texts, None).cast("float64"))
-    return values * factors / (100 if form.has_percent else 1), _array_of(is_right)
+    per_unit = factors / (100 if form.has_percent else 1)
+    return values * np.where(is_below, 0.5, 1.0) * per_unit, _array_of(is_right)
 
 
 def _of_booleans(texts: Any, form: Form) -> tuple[FloatArray, Any]:

@@ -54,6 +54,9 @@ _ADDRESSES = re.compile(
     r"(?:.* )?(?:zip|(?:zip|post|postal) ?code|plz|phone|phone ?number|telefon)"
 )
 _NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
+# Weights of surveys, unless they are of bodies, beside a size.
+_WEIGHTS = {"weight", "weights", "wt", "wgt", "gewicht", "poids", "peso", "pondération"}
+_SIZES = {"height", "length", "size", "bmi", "größe", "länge", "taille", "altura", "altezza"}
 TWO_NUMBERS = "two numbers in a cell"
 NOT_READ = "numbers beside other text"
 CURRENCIES = "in several currencies"
@@ -62,6 +65,7 @@ _NUMBER_AND_TEXT = re.compile(r"(?:\d+[.,]|[<>≤≥~≈$€£¥]\s*(?:\d+[.,])*
 DATES = "dates count only if they are asked for"
 LISTS = "contains lists"
 OF_A_FIT = "of a former fit"
+OF_WEIGHTS = "weights of rows"
 _TICKS = {
     *("x", "✓", "✔", "☑", "•", "*", "1"),
     *("yes", "y", "true", "t", "ja", "j", "oui", "si", "sí"),
@@ -289,6 +293,17 @@ def added_by_a_fit(names: Iterable[str]) -> list[str]:
 def has_no_name(name: str) -> bool:
     """Return whether a column is named after its number, for want of a name."""
     return bool(re.fullmatch(r"c\d+", name))
+
+
+def weights_in(columns: Sequence[Column], numbers_of: Callable[[str], FloatArray]) -> list[str]:
+    """Return the columns that say by their name how much rows count."""
+    named = [one for one in columns if one.kind in NUMBERS and not one.unit]
+    are_sizes = any(_SIZES & {*words_in(one.name)} for one in columns)
+    return [
+        one.name
+        for one in ([] if are_sizes else named)
+        if one.name.casefold() in _WEIGHTS and np.nanmin(numbers_of(one.name)) > 0
+    ]
 
 
 def _is_named(name: str, pattern: re.Pattern[str]) -> bool:

@@ -27,7 +27,15 @@ from powermeans_tables.cells.column import Cells, Hints, is_same_unit, one_array
 from powermeans_tables.cells.missing_codes import is_code, missing_codes
 from powermeans_tables.cells.number_forms import Dates, Form, as_number, in_hours, is_number
 from powermeans_tables.preparing import features, kinds, points
-from powermeans_tables.preparing.kinds import NUMBERS, OF_A_FIT, UNUSED, USED, WORDS, Column
+from powermeans_tables.preparing.kinds import (
+    NUMBERS,
+    OF_A_FIT,
+    OF_WEIGHTS,
+    UNUSED,
+    USED,
+    WORDS,
+    Column,
+)
 from powermeans_tables.preparing.points import ColumnRange, Encoder, RawRows, Spread, Use, Weighted
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
@@ -568,7 +576,12 @@ class Prepare(TransformerMixin, BaseEstimator):
                 found.append(Column(name, "ignore", OF_A_FIT))
             else:
                 found.append(kinds.column_of(each, kind, orders, is_first=name == first))
-        return found
+        weights = {*kinds.weights_in(found, lambda name: cells[name].numbers)} - {*told}
+        has_others = any(one.is_used and one.name not in weights for one in found)
+        return [
+            Column(one.name, "ignore", OF_WEIGHTS) if has_others and one.name in weights else one
+            for one in found
+        ]
 
     def _with_codes(
         self,
@@ -634,6 +647,10 @@ def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
     yield from _notes_on_unknown(encoder.unknown, "the first rows lack")
+    bounds = [f'"{name}"' for name, cells in encoder.cells.items() if cells.is_bounded]
+    if bounds:
+        what = 'limits are read, "<1" as half of it and ">1" as 1'
+        yield Note(f"{what}: {some(bounds)}", is_doubt=True)
 
 
 def _notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Iterator[Note]:
@@ -702,9 +719,17 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     if kinds.DATES in found:
         way_out = Argument("dates", "days"), " uses them"
         yield Note(f"dates do not count: {found[kinds.DATES]}", way_out=way_out)
+    if OF_WEIGHTS in found:
+        name = by_why[OF_WEIGHTS][0].strip('"')
+        counts, clusters = Argument("weights", name), Argument("as_", {name: "number"})
+        said = f"rows seem to have weights, {found[OF_WEIGHTS]}, left out"
+        yield Note(said, True, (counts, " counts them, ", clusters, " takes them for a feature"))
     if OF_A_FIT in found:
         way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
+    names = {one.name.casefold() for one in columns}
+    if {"variable", "value"} <= names:
+        yield Note("each row has one value of a variable: pivot the table first", is_doubt=True)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
         named = [f'"{one.name}" ({one.why})' for one in words]

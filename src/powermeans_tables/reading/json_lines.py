@@ -1,4 +1,4 @@
-"""Lines of JSON, and one array of JSON, each an object for a row."""
+"""Lines of JSON, and one array of JSON, alone or in an object, each an object for a row."""
 
 from __future__ import annotations
 
@@ -40,11 +40,13 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
     rows, line = list[Any](), 0
     try:
         with open(path, "rb") as file:
-            start = file.read(2**10).decode("utf-8-sig", errors="replace").lstrip()
+            first = file.readline(LONGEST_LINE + 1).strip()
             file.seek(0)
-            if start.startswith("["):
+            is_cut = len(first) <= LONGEST_LINE and not first.endswith(b"}")
+            if is_cut or first.removeprefix(b"\xef\xbb\xbf").startswith(b"["):
                 refuse_long_line(name, path.stat().st_size, LARGEST_ARRAY)
-                rows = json.loads(file.read().decode("utf-8-sig", errors="replace"))
+                found = json.loads(file.read().decode("utf-8-sig", errors="replace"))
+                rows = found if isinstance(found, list) else [found]
             else:
                 while each := file.readline(LONGEST_LINE + 1):
                     line += 1
@@ -56,6 +58,9 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         where = f"line {line} of {name}" if line > 1 else name
         raise TableError(f"{where} is no JSON: {error!s:.100}") from None
+    if len(rows) == 1 and isinstance(rows[0], dict):  # as in {"data": [{...}, ...]} and GeoJSON
+        lists = [each for each in rows[0].values() if isinstance(each, list) and each]
+        rows = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else rows
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise TableError(f"{name}: row {number} is no object of JSON")
@@ -63,8 +68,10 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
 
 
 def _flat(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the values of objects within objects, with a point between their names."""
+    """Yield the values of objects and pairs within objects, with a point between their names."""
     for key, value in row.items():
+        if isinstance(value, list) and [*map(type, value)] == [float, float]:  # coordinates
+            value = dict(zip("xy", value, strict=True))
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")
         else:

@@ -26,7 +26,8 @@ from powermeans_tables.cells.number_forms import (
 from powermeans_tables.reading.damage import NoRowsError
 
 _TOTALS = re.compile(
-    r"(?:grand|sub|net|overall)?[- ]?totals?|sum|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
+    r"(?:.*\W)?(?:grand|sub|net|overall)?[- ]?totals?|totals? .*|.*(?:合計|小計|总计|小计|합계)|sum"
+    r"|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
@@ -36,6 +37,7 @@ _SAMPLE_COLUMNS = 200
 _MOST_ROWS = 2_000
 _MOST_TITLES = 15
 _MOST_NOTES = 5
+_EAST_ASIAN = ("cp932", "shift_jis", "euc_jp", "gb18030", "gbk", "big5", "cp949", "euc_kr")
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 
 
@@ -99,6 +101,11 @@ def _encoding_of(start: bytes, name: str) -> str:
     try:
         codecs.getincrementaldecoder("utf8")().decode(start)
     except UnicodeDecodeError:
+        from charset_normalizer import from_bytes
+
+        found = from_bytes(start).best()
+        if found is not None and found.encoding in _EAST_ASIAN:
+            return str(found.encoding)
         # These bytes have no letter in cp1252, which otherwise has all letters of Latin-1.
         return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", start) else "cp1252"
     return "utf8"

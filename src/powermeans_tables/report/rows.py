@@ -121,7 +121,8 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
     fields = [j for j, field in enumerate(subject.profile.fields) if field.column.kind == "place"]
     fields = list(dict.fromkeys([*subject.profile.telling(MOST_TOLD), *fields]))
     features = [np.arange(*subject.profile.fields[j].places.indices(2**62)) for j in fields]
-    values = fitted.dense(in_own_units(raw, subject.scalers)[:, np.concatenate(features)])
+    given: Any = in_own_units(raw, subject.scalers)[:, np.concatenate(features)]
+    values = given.toarray() if hasattr(given, "toarray") else given
     ends = np.cumsum([len(one) for one in features])[:-1]
     return dict(zip(fields, np.split(values, ends, axis=1), strict=True))
 
