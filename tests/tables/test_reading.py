@@ -644,6 +644,13 @@ def test_columns_have_names_of_their_own_whatever_they_are_called(names) -> None
     assert all(one.startswith(name.strip() or "c") for one, name in zip(found, names, strict=True))
 
 
+def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
+    rows = ["a,1", "b,2", "North subtotal,3", "c,4", "South Sub-Total,4", "合計,7"]
+    (tmp_path / "a.csv").write_text("\n".join(["place,sales", *rows]), encoding="utf-8")
+    with pytest.warns(UserWarning, match="left out as totals: rows 3, 5, 6 of the data"):
+        assert read_frame(tmp_path / "a.csv")["place"].to_pylist() == ["a", "b", "c"]
+
+
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_kr", "gb18030"])
 def test_east_asian_encodings_are_found(encoding, tmp_path):
     words = {"shift_jis": "東京都 さくら", "euc_kr": "서울 안녕하세요", "gb18030": "北京 你好世界"}

@@ -66,10 +66,10 @@ class Data:
 def opened(files: DataFiles) -> Table:
     """Open the files; most of their rows are read later."""
     with failures.refusing(name=files.name), failures.reading(files.name):
-        keeps_totals = files.keep_totals or files.skip_rows is not None
+        form: dict[str, Any] = {"keep_totals": files.keep_totals}
         if files.database is not None:
-            return open_table(files.database, query=files.first, keep_totals=keeps_totals)
-        return open_table([*files.paths], keep_totals=keeps_totals, **files.form)
+            return open_table(files.database, query=files.first, **form)
+        return open_table([*files.paths], **form, **files.form)
 
 
 def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: bool) -> Data:

@@ -56,6 +56,7 @@ _LEFT_OUT = {
 _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
 _FEW = 0.05  # of the rows
+_MOST_FAR = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -800,16 +801,17 @@ def _doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) ->
         if 3 <= n_zeros < len(there) / 2 and others.min() > apart:
             zeros.append(f'"{name}" ({n_zeros} values)')
         reach = 20 * max(high - low, np.finfo(float).tiny)
-        is_far = np.abs(values - middle) > reach
-        if 0 < is_far.sum() <= 3:
-            row = numbers[np.argmax(is_far)] + 1
-            outliers.append(f'{values[is_far][0]:g} in "{name}" (row {row} of the data)')
+        far = np.flatnonzero(np.abs(values - middle) > reach)
+        if 0 < len(far) <= _MOST_FAR:
+            farthest = far[np.argsort(-np.abs(values[far] - middle))]
+            cells = [f"{values[row]:,.10g} (row {numbers[row] + 1})" for row in farthest]
+            outliers.append(f'{some(cells, 3)} in "{name}"')
         elif there.min() >= 0 and high > 8 * middle > 0 and skew(there) > 2:
             tails.append(f'"{name}"')
     zero, log = Argument("codes", ["0"]), Argument("as_", {"NAME": "log"})
     doubts: list[tuple[list[str], str, Sequence[str | Argument]]] = [
         (zeros, "0 is far from all other values in {}", [zero, ", if it means a missing value"]),
-        (outliers, "{} is far from all other values", ["leave out what is wrong"]),
+        (outliers, "far from all other values: {}", ["leave out what is wrong"]),
         (tails, "few rows have far more than all others of {}", [log, " takes logarithms"]),
     ]
     for found, said, way_out in doubts:

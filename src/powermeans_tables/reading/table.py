@@ -21,7 +21,7 @@ from powermeans.scale.files import check_unchanged, state_of
 from powermeans.system.attributes import cached_property, forget
 from powermeans.types import IndexArray
 from powermeans_tables.cells.arrow import pa
-from powermeans_tables.reading.text_form import distinct, notes_below, sums_up
+from powermeans_tables.reading.text_form import distinct, notes_below, subtotals_in, sums_up
 
 # Cells that are looked at to understand columns, and the fewest and most of the first rows.
 _CELLS, _FEWEST, _MOST = 2**22, 2**11, 2**17
@@ -295,6 +295,7 @@ def _survey(table: Table) -> Survey:
         first_row, lasts, head = start, list[Any](), None
         for batch in part.read():
             sample.add(batch, start)
+            totals += [start + row for row in subtotals_in(batch)]
             start += batch.num_rows
             head = batch.slice(0, _ROWS_OF_A_HEAD) if head is None else head
             few = [batch.slice(max(batch.num_rows - _N_LAST, 0))] * bool(batch.num_rows)
@@ -315,7 +316,7 @@ def _survey(table: Table) -> Survey:
     places = np.array(notes, dtype=np.intp)
     cells, numbers = sample.of_rows(lambda rows: ~np.isin(rows, places))
     numbers = numbers - np.searchsorted(places, numbers)
-    totals = [row - int(np.searchsorted(places, row)) for row in totals]
+    totals = [row - int(np.searchsorted(places, row)) for row in {*totals}]
     n_first = int(np.count_nonzero(numbers < sample.n_first))
     return Survey(lengths, totals, cells, numbers, n_first, heads, said)
 

@@ -15,7 +15,8 @@ import numpy as np
 from powermeans.errors import Argument, TableError, counted
 from powermeans.scale.limits import LONGEST_LINE
 from powermeans.types import FloatArray
-from powermeans_tables.cells.column import values_of
+from powermeans_tables.cells.arrow import pc
+from powermeans_tables.cells.column import is_text, values_of
 from powermeans_tables.cells.number_forms import (
     NO_VALUE,
     as_number,
@@ -31,6 +32,7 @@ _TOTALS = re.compile(
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
+_SUBTOTAL = r"(?i)\bsub[- ]?total|zwischensumme|sous-total|小計|小计|소계"
 _COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 _SAMPLE_LINES = 50
 _SAMPLE_COLUMNS = 200
@@ -250,6 +252,15 @@ def sums_up(cells: Iterable[str]) -> bool:
     texts = [cell.strip() for cell in cells]
     is_alone = texts.count("") == len(texts) - 1 > 1
     return any(map(names_total, texts)) or (is_alone and bool(_COUNT.fullmatch("".join(texts))))
+
+
+def subtotals_in(batch: Any) -> list[int]:
+    """Return the rows whose first text says that they sum up those above."""
+    texts = next((one for one in batch.columns if is_text(one.type)), None)
+    if texts is None:
+        return []
+    is_one = pc.fill_null(pc.match_substring_regex(texts, _SUBTOTAL), False)
+    return np.flatnonzero(is_one.to_numpy(zero_copy_only=False)).tolist()
 
 
 def notes_below(table: Any) -> int:
