@@ -27,7 +27,7 @@ def test_a_file_alone_gives_its_groups_or_says_what_is_in_doubt(name, planted, r
     if not right.k:
         assert run("fit -q", path, code=failures.DATA).err.count("\n") == 1
         return
-    ended = run("fit -q", path)
+    run("fit -q", path)
     labels = clusters_in(tmp_path)
     assert len(labels) == len(right.groups)
     pairs = [pair for pair in zip(right.groups, labels, strict=True) if pair[0] >= 0]

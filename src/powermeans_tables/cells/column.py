@@ -178,7 +178,7 @@ class Cells:
     @cached_property
     def unit(self) -> str:
         """The unit or currency of the numbers, % for shares; empty if they have none."""
-        if _is_duration(self.array.type):
+        if types.is_duration(self.array.type):
             return "s"
         if not self.is_text or self.type != "number":
             return self.hints.unit_of_numbers if self.type == "number" else ""
@@ -209,7 +209,7 @@ class Cells:
         if self.type == "date":  # as days since 1970
             timestamp = pa.timestamp("us", getattr(kind, "tz", None))
             array, per_unit = array.cast(timestamp, safe=False).cast("int64"), 86400e6
-        elif _is_duration(kind):
+        elif types.is_duration(kind):
             array, per_unit = array.cast("int64"), _PER_SECOND[kind.unit]
         elif types.is_nested(kind):
             raise TableError(f'"{self.name}" contains {kind}, no numbers: leave the column out')
@@ -245,7 +245,7 @@ class Cells:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all numbers are whole, and not times."""
-        if _is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
+        if types.is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
             return False
         values = self.numbers[~np.isnan(self.numbers)]
         return bool(len(values)) and bool((values == np.rint(values)).all())
@@ -354,14 +354,10 @@ _NUMBERS = ("integer", "floating", "decimal", "duration")
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def _is_duration(kind: Any) -> bool:
-    return bool(types.is_duration(kind))
-
-
 def is_text(kind: Any) -> bool:
     """Return whether a type of Arrow is that of texts."""
-    names = ("string", "large_string", "string_view")
-    return any(getattr(types, f"is_{one}")(kind) for one in names if hasattr(types, f"is_{one}"))
+    kinds = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_one(kind) for is_one in kinds)
 
 
 def _with_plain_blanks(texts: Any) -> Any:
