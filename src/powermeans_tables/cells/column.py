@@ -286,8 +286,10 @@ def _reading_of(texts: Any, some: Sequence[str], hints: Hints) -> Reading:
         return replace(found, form=form)
     if form.kind == "date" and not form.order and hints.dates not in (None, "days"):
         form = replace(form, order=str(hints.dates))
-    if form.kind in ("number", "date") and _share_unread(bare, _read(bare, form)) > _MOST_UNREAD:
-        form = Form("text", sample=form.sample)
+    if form.kind in ("number", "date") and (is_wrong := _read(bare, form)[1]).any():
+        n_unread = is_wrong.sum() - _are_infinite(bare).sum()  # infinities are refused later
+        if n_unread / (len(bare) - bare.null_count) > _MOST_UNREAD:
+            form = Form("text", sample=form.sample)
     return replace(found, form=form)
 
 
@@ -393,15 +395,6 @@ def _read(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
     if form.kind in ("text", "empty"):
         return np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool)
     return read_values(texts, form)
-
-
-def _share_unread(texts: Any, read: tuple[FloatArray, NDArray[np.bool_]]) -> float:
-    """Return the share of texts that are no numbers; infinities are refused later."""
-    _, is_wrong = read
-    if not is_wrong.any():
-        return 0.0
-    n_unread = is_wrong.sum() - _are_infinite(texts).sum()
-    return float(n_unread / (len(texts) - texts.null_count))
 
 
 def _are_infinite(texts: Any) -> NDArray[np.bool_]:
