@@ -303,7 +303,7 @@ class Saved:
         path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
         with failures.refusing():
             if path.is_file() and not File(path, files.name).start.startswith(tuple(PACKED)):
-                options = ("missing", *format_of(File(path, files.name)).options)
+                options = ("missing", *format_of(File(path, files.name)).options.split())
         not_given = {
             name: self.reading[name]
             for name in _REMEMBERED
