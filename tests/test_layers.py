@@ -49,7 +49,7 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36991,
-    "lines of powermeans_tables": 9783,
+    "lines of powermeans_tables": 9757,
     "lines of native": 13417,
     "lines of tests": 27378,
     "lines of benchmarks": 5998,

@@ -186,7 +186,7 @@ class Cells:
     @cached_property
     def unit(self) -> str:
         """The unit or currency of the numbers, % for shares; empty if they have none."""
-        if _is_duration(self.array.type):
+        if types.is_duration(self.array.type):
             return "s"
         if not self.is_text or self.type != "number":
             return self.hints.unit_of_numbers if self.type == "number" else ""
@@ -217,7 +217,7 @@ class Cells:
         if self.type == "date":  # as days since 1970
             timestamp = pa.timestamp("us", getattr(kind, "tz", None))
             array, per_unit = array.cast(timestamp, safe=False).cast("int64"), 86400e6
-        elif _is_duration(kind):
+        elif types.is_duration(kind):
             array, per_unit = array.cast("int64"), _PER_SECOND[kind.unit]
         elif types.is_nested(kind):
             raise TableError(f'"{self.name}" contains {kind}, no numbers: leave the column out')
@@ -253,7 +253,7 @@ class Cells:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all numbers are whole, and not times."""
-        if _is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
+        if types.is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
             return False
         values = self.numbers[~np.isnan(self.numbers)]
         return bool(len(values)) and bool((values == np.rint(values)).all())
@@ -294,8 +294,10 @@ def _reading_of(texts: Any, some: Sequence[str], hints: Hints) -> Reading:
         return replace(found, form=form)
     if form.kind == "date" and not form.order and hints.dates not in (None, "days"):
         form = replace(form, order=str(hints.dates))
-    if form.kind in ("number", "date") and _share_unread(bare, _read(bare, form)) > _MOST_UNREAD:
-        form = Form("text", sample=form.sample)
+    if form.kind in ("number", "date") and (is_wrong := _read(bare, form)[1]).any():
+        n_unread = is_wrong.sum() - _are_infinite(bare).sum()  # infinities are refused later
+        if n_unread / (len(bare) - bare.null_count) > _MOST_UNREAD:
+            form = Form("text", sample=form.sample)
     return replace(found, form=form)
 
 
@@ -362,10 +364,6 @@ _NUMBERS = ("integer", "floating", "decimal", "duration")
 _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def _is_duration(kind: Any) -> bool:
-    return bool(types.is_duration(kind))
-
-
 def is_text(kind: Any) -> bool:
     """Return whether a type of Arrow is that of texts."""
     return str(kind) in ("string", "large_string", "string_view")
@@ -404,15 +402,6 @@ def _read(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
     if form.kind in ("text", "empty"):
         return np.full(len(texts), np.nan), np.ones(len(texts), dtype=bool)
     return read_values(texts, form)
-
-
-def _share_unread(texts: Any, read: tuple[FloatArray, NDArray[np.bool_]]) -> float:
-    """Return the share of texts that are no numbers; infinities are refused later."""
-    _, is_wrong = read
-    if not is_wrong.any():
-        return 0.0
-    n_unread = is_wrong.sum() - _are_infinite(texts).sum()
-    return float(n_unread / (len(texts) - texts.null_count))
 
 
 def _are_infinite(texts: Any) -> NDArray[np.bool_]:

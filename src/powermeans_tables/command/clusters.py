@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from powermeans.explaining.features import last_of
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
 from powermeans.methods.base import CenterEstimator
@@ -89,9 +88,7 @@ def _tally(model: Any, data: Data) -> Tally:
     """Return sums over no rows, about the centers, whose values stand for missing ones."""
     if hasattr(model, "cluster_centers_"):
         return Tally(model.cluster_centers_)
-    last = last_of(model)
-    n_clusters = len(last.dual_coef_ if hasattr(last, "dual_coef_") else last.cluster_centers_)
-    return Tally(np.zeros((n_clusters, data.source.n_features)))
+    return Tally(np.zeros((len(model.dual_coef_), data.source.n_features)))
 
 
 def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:

@@ -104,13 +104,14 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
         )
     why_whole = "" if takes_missing else "the model was fitted without missing values"
     with failures.refusing(name=files.name), failures.reading(files.name):
-        found = columns_for(model, path, files, table.names)
-        use, prepare = _use(files, table, why_whole), preparation_of(model)
+        prepare = copy.copy(preparation_of(model))
+        if prepare is None:
+            names = getattr(model, "feature_names_in_", None)
+            numbered = [f"c{number + 1}" for number in range(model.n_features_in_)]
+            prepare = Prepare.of_numbers(numbered if names is None else [*map(str, names)])
+        found, use = columns_for(prepare, path, files, table.names), _use(files, table, why_whole)
         weights = {} if use.weights is None else {use.weights: use.weights}
         chosen = table.choosing(found | weights)
-        if prepare is None:
-            prepare = Prepare.of_numbers(list(found))
-        prepare = copy.copy(prepare)
         given = [each.rpartition("=") for each in _codes(files, list(found))]
         prepare.columns_ = [
             replace(one, codes=[*one.codes, *(code for name, _, code in given if name == one.name)])
@@ -200,18 +201,15 @@ def bare(model: Any) -> Any:
     return last
 
 
-def columns_for(model: Any, path: str, files: DataFiles, there: Sequence[str]) -> dict[str, str]:
+def columns_for(
+    prepare: Prepare, path: str, files: DataFiles, there: Sequence[str]
+) -> dict[str, str]:
     """Return the columns of a file that are those of a model, by their names in the model.
 
     Names decide, and places only where the file or the model has no names, or no name is the same.
     """
-    prepare, asked = preparation_of(model), files.asked_columns
-    if prepare is not None:
-        names = [name for one in prepare.used for name in (one.name, one.other) if name]
-        every = list(map(str, prepare.feature_names_in_))
-    else:
-        every = names = list(map(str, getattr(model, "feature_names_in_", [])))
-        every = names = names or [f"c{number + 1}" for number in range(model.n_features_in_)]
+    asked, every = files.asked_columns, [*map(str, prepare.feature_names_in_)]
+    names = [name for one in prepare.used for name in (one.name, one.other) if name]
     found = list(there)
     if asked is not None:
         found = [there[place] for place in numbers_of(asked, there, files.name)]
@@ -305,7 +303,7 @@ class Saved:
         path, options = Path(files.first), tuple[str, ...](_REMEMBERED)
         with failures.refusing():
             if path.is_file() and not File(path, files.name).start.startswith(tuple(PACKED)):
-                options = ("missing", *format_of(File(path, files.name)).options)
+                options = ("missing", *format_of(File(path, files.name)).options.split())
         not_given = {
             name: self.reading[name]
             for name in _REMEMBERED

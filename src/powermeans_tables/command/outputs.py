@@ -153,7 +153,8 @@ def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> N
         if suffix in _MARKS:
             _write_text(file, tables, _MARKS[suffix] or delimiter, encoding)
         elif suffix == ".npy":
-            write_npy(file, (_labels_in(table) for table in tables))
+            clusters = (pc.fill_null(table["cluster"], -1) for table in tables)
+            write_npy(file, (each.to_numpy() for each in clusters))
         elif suffix == ".xlsx":
             whole = pa.concat_tables(tables)
             sheets.write(file, whole.column_names, [*map(values_of, whole.columns)], path)
@@ -161,11 +162,6 @@ def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> N
             file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
         else:
             _write_typed(suffix, file, iter(tables))
-
-
-def _labels_in(table: Any) -> NDArray[Any]:
-    """Return the clusters alone, which an array of NumPy has room for."""
-    return np.asarray(pc.fill_null(table["cluster"], -1).to_numpy())
 
 
 def _write_typed(suffix: str, file: IO[bytes], tables: Iterator[Any]) -> None:

@@ -139,12 +139,9 @@ class RawRows:
         """Replace the numbers of some rows at a time."""
         if isinstance(self.raw, np.ndarray):
             self.raw = change(self.raw)
-        elif self.has_weights:
-            self.raw.change(
-                lambda rows: np.column_stack([change(rows[:, :-1]), rows[:, -1]]), _ROWS_AT_ONCE
-            )
-        else:
-            self.raw.change(change, _ROWS_AT_ONCE)
+            return
+        n = len(self.n_lacking)  # features, behind which are the weights
+        self.raw.change(lambda rows: np.hstack([change(rows[:, :n]), rows[:, n:]]), _ROWS_AT_ONCE)
 
     @property
     def has_weights(self) -> bool:

@@ -7,6 +7,7 @@ batch, and a line in `FORMATS`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from powermeans.errors import TableError
@@ -16,6 +17,7 @@ from powermeans_tables.reading.table import File, Rows
 
 # The first bytes of packed files, and the modules that unpack them.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "lzma"}
+_ARROW = b"ARROW1", b"\xff\xff\xff\xff"
 _NO_TABLES = {
     **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "a picture"),
     **dict.fromkeys((b"RIFF", b"ID3"), "sound or video"),
@@ -39,55 +41,33 @@ class Format(NamedTuple):
     """A kind of file."""
 
     kind: str
-    endings: tuple[str, ...]  # by which files in a folder are known
-    has: Callable[[File], bool]  # whether a file is of this kind
+    endings: str  # by which files in a folder are known
+    has: Callable[[Path, bytes], bool]  # whether a file is of this kind, by its first bytes
     read: Callable[[File], Any]
-    options: tuple[str, ...] = ()
+    options: str = ""
 
 
-def _begins(*marks: bytes) -> Callable[[File], bool]:
-    return lambda file: file.start.startswith(marks)
+def _begins(*marks: bytes) -> Callable[[Path, bytes], bool]:
+    return lambda _, start: start.startswith(marks)
 
 
 FORMATS = (
-    Format("Parquet", (".parquet", ".pq"), _begins(b"PAR1"), typed_files.read_parquet),
-    Format(
-        "Feather or Arrow",
-        (".feather", ".arrow", ".ipc"),
-        _begins(b"ARROW1", b"\xff\xff\xff\xff"),
-        typed_files.read_arrow,
-    ),
-    Format(
-        "a workbook",
-        (".xlsx", ".xlsm", ".xls", ".ods"),
-        lambda file: sheets.is_workbook(file.path, file.start),
-        sheets.read,
-        ("array", "header"),
-    ),
+    Format("Parquet", ".parquet .pq", _begins(b"PAR1"), typed_files.read_parquet),
+    Format("Feather or Arrow", ".feather .arrow .ipc", _begins(*_ARROW), typed_files.read_arrow),
+    Format("a workbook", ".xlsx .xlsm .xls .ods", sheets.is_workbook, sheets.read, "array header"),
     Format(
         "a database",
-        (".db", ".sqlite", ".sqlite3", ".duckdb"),
-        lambda file: databases.is_database(file.start),
+        ".db .sqlite .sqlite3 .duckdb",
+        lambda _, start: databases.is_database(start),
         databases.read,
-        ("array",),
+        "array",
     ),
-    Format(
-        "JSON",
-        (".json", ".jsonl", ".ndjson"),
-        lambda file: json_lines.is_json(file.start),
-        json_lines.read,
-    ),
-    Format("NPY", (".npy",), _begins(NPY), typed_files.read_npy),
-    Format("NPZ", (".npz",), _begins(NPZ), typed_files.read_npz, ("array",)),
-    Format(
-        "text",
-        (".csv", ".tsv", ".txt"),
-        lambda file: True,
-        text.read,
-        ("delimiter", "header", "encoding"),
-    ),
+    Format("JSON", ".json .jsonl .ndjson", json_lines.is_json, json_lines.read),
+    Format("NPY", ".npy", _begins(NPY), typed_files.read_npy),
+    Format("NPZ", ".npz", _begins(NPZ), typed_files.read_npz, "array"),
+    Format("text", ".csv .tsv .txt", _begins(b""), text.read, "delimiter header encoding"),
 )
-ENDINGS = tuple(ending for form in FORMATS for ending in form.endings)
+ENDINGS = tuple(ending for form in FORMATS for ending in form.endings.split())
 
 
 def format_of(file: File) -> Format:
@@ -98,14 +78,14 @@ def format_of(file: File) -> Format:
             raise TableError(f"{file.name} is {what}, and no table: export it as CSV or Excel")
     if start.startswith(tuple(PACKED)):
         raise TableError(f"{file.name} is packed twice: unpack it first")
-    return next(form for form in FORMATS if form.has(file))
+    return next(form for form in FORMATS if form.has(file.path, start))
 
 
 def read(file: File) -> Rows:
     """Return the rows of a file in the format of its content."""
     form = format_of(file)
     for name, value in file.options.items():
-        if name not in form.options:
+        if name not in form.options.split():
             raise TableError(
                 f"is no option of {form.kind}, which {file.name} is",
                 "leave it out",

@@ -13,7 +13,7 @@ from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading.table import File, Rows
 
 
-def is_json(start: bytes) -> bool:
+def is_json(_: Path, start: bytes) -> bool:
     """Return whether a file begins with an object or an array of objects."""
     text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     return text.startswith((b'{"', b"{ ", b"{}", b"{\n", b"[{", b"[ {", b"[\n", b"[\r"))

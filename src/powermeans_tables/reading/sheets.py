@@ -57,7 +57,7 @@ def read(file: File) -> Rows:
         raise TableError(f"{name} has no cells with anything in them")
     used = [j for j, column in enumerate(zip(*cells, strict=True)) if {*column} - {None}]
     chosen = [[row[j] for j in used] for row in cells]
-    table, around, doubt = _table_of(chosen, name, file.options.get("header"))
+    table, around, doubts = _table_of(chosen, name, file.options.get("header"))
     found_units = _units(path, sheet)
     of_columns = (found_units.get(first + j) for j in used)
     pairs = zip(table.column_names, of_columns, strict=True)
@@ -69,10 +69,10 @@ def read(file: File) -> Rows:
         for name, each in counts.items()
         if len(each.keys() - {""}) > 1
     ]
-    doubts = [f"cells in several units are read as if in one: {some(unlike)}"] if unlike else []
+    if unlike:
+        doubts.append(f"cells in several units are read as if in one: {some(unlike)}")
     others = [each for each in sizes if each != sheet and sizes[each]]
     said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
-    doubts = text_form.on_header(doubt) + doubts
     return Rows.of(table, name, how_read=said + around, doubts=doubts, units=units)
 
 
@@ -160,11 +160,10 @@ def _tags(archive: zipfile.ZipFile, name: str, has: str = "") -> Iterator[tuple[
 
 def _table_of(
     cells: Sequence[Sequence[Any]], name: str, header: bool | None
-) -> tuple[Any, list[str], str]:
+) -> tuple[Any, list[str], list[str]]:
     """Return the rows below the header, what is left out around it, and a doubt on it."""
     texts = [["" if cell is None else str(cell) for cell in row] for row in cells[:_SAMPLE_ROWS]]
-    top = 0 if header is False else text_form.titles_above(texts)
-    has_header, n_units, doubt = text_form.first_rows(texts[top:], header)
+    top, has_header, n_units, doubts = text_form.first_rows(texts, header)
     body = [row for row in cells[top + has_header :] if {*row} - {None}]
     if not body:
         raise TableError(f"{name} has a header and no rows")
@@ -176,7 +175,7 @@ def _table_of(
     ]
     names = text_form.distinct(named if has_header else [""] * len(named))
     columns = zip(names, map(list, zip(*body[n_units:], strict=True)), strict=True)
-    return as_frame(dict(columns)), text_form.left_out(top, n_units, "row"), doubt
+    return as_frame(dict(columns)), text_form.left_out(top, n_units, "row"), doubts
 
 
 def write(

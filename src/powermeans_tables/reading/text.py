@@ -30,7 +30,7 @@ def read(file: File) -> Rows:
         names=layout.names,
         read=text.batches,
         how_read=text.how_read,
-        doubts=text_form.on_header(layout.doubt),
+        doubts=layout.doubts,
         likely_decimal="," if layout.delimiter == ";" else "",
         delimiter=layout.delimiter,
         encoding="utf-8-sig" if has_mark else text.encoding,

@@ -131,7 +131,7 @@ class Layout:
     n_skipped: int  # lines before the first row of values
     has_blanks: bool  # runs of blanks stand for one
     left_out: list[str]  # what of the text is no row
-    doubt: str = ""  # on whether the first row contains names
+    doubts: list[str]  # on whether the first row contains names
 
     @classmethod
     def of(
@@ -145,9 +145,8 @@ class Layout:
             raise NoRowsError(f"{name} is empty")
         if _is_a_name_short(rows):
             rows[0].insert(0, "row")
-        top = 0 if header is False else titles_above(rows)
+        top, has_header, n_units, doubts = first_rows(rows, header)
         rows, n_titles = rows[top:], n_above + (starts[top] if top else 0)
-        has_header, n_units, doubt = first_rows(rows, header)
         if len(rows) == has_header:
             raise NoRowsError(f"{name} has a header and no rows")
         names = distinct(rows[0] if has_header else [""] * len(rows[0]))
@@ -155,7 +154,7 @@ class Layout:
         n_skipped = n_above + starts[top + first] if top + first else n_above
         has_blanks = mark == " " and not any('"' in line for line in lines)
         said = left_out(n_titles, n_units, "line")
-        return cls(mark, names, n_skipped, has_blanks, said, doubt)
+        return cls(mark, names, n_skipped, has_blanks, said, doubts)
 
 
 def sniffed(lines: Sequence[str], marks: Sequence[str] = _DELIMITERS) -> tuple[str, int]:
@@ -222,7 +221,7 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], lis
     return rows, [*starts, line]
 
 
-def titles_above(rows: Sequence[Sequence[str]]) -> int:
+def _titles_above(rows: Sequence[Sequence[str]]) -> int:
     """Return the number of rows above the header of a spreadsheet, which are mostly empty."""
     width = max(map(len, rows), default=0)
     sizes = [sum(map(bool, map(str.strip, row))) for row in rows[: _MOST_TITLES + 1]]
@@ -301,24 +300,22 @@ def left_out(n_titles: int, n_units: int, noun: str) -> list[str]:
     return said + [f"{rows} of units below the header left out"] * bool(n_units)
 
 
-def on_header(doubt: str) -> list[str]:
-    """Return a doubt on the first row with the option that settles it."""
-    option, other = ("no-header", "data") if doubt.endswith("names") else ("header", "names")
-    return [f"{doubt} (--{option}, if it is {other})"] if doubt else []
-
-
-def first_rows(rows: Sequence[Sequence[str]], header: bool | None) -> tuple[bool, int, str]:
-    """Return whether the first row contains names, the rows of units below, and a doubt on it."""
-    n_units = rows_of_units(rows[1:])
+def first_rows(
+    rows: Sequence[Sequence[str]], header: bool | None
+) -> tuple[int, bool, int, list[str]]:
+    """Return the rows of titles, whether names are below, the rows of units, and a doubt on it."""
+    top = 0 if header is False else _titles_above(rows)
+    rows, n_units = rows[top:], rows_of_units(rows[top + 1 :])
     if header is None:
         found, is_in_doubt = header_in([rows[0], *rows[1 + n_units :]])
         if found and "" in map(str.strip, rows[0]) and len(rows) > 2:
             is_in_doubt |= all(map(_is_text, rows[1])) and header_in(rows[1:])[0]
     else:
         found, is_in_doubt = header, False
-    cells, taken_for = ", ".join(rows[0][:4]), "names" if found else "data"
-    doubt = f'the first row, "{cells:.50}", is taken for {taken_for}' * is_in_doubt
-    return found, n_units * found, doubt
+    cells = f'the first row, "{", ".join(rows[0][:4]):.50}"'
+    taken_for = "names (--no-header, if it is data)" if found else "data (--header, if it is names)"
+    doubts = [f"{cells}, is taken for {taken_for}"] if is_in_doubt else []
+    return top, found, n_units * found, doubts
 
 
 def header_in(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
