@@ -19,6 +19,7 @@ from test_public_names import in_the_reference
 
 import powermeans
 from powermeans import PowerKMeans, choose_k, plots
+from powermeans.divergences import Gamma
 from powermeans.engine import seeds
 from powermeans.engine.stopping import InertiaSettled, LabelsSettled, MaxSeconds
 from powermeans.errors import Argument, ArgumentError, EntryError, FewRowsError
@@ -74,7 +75,7 @@ RIGHT = [
     rules.Power(-1.0), rules.Harmonic(), rules.Gaussian(0.7, (1.0,)), rules.Priced((1.0,)),
     rules.UnequalGaussians((1.0,), (1.0,), 2), Geometric(-1.0, 2.0), Fixed(-1.0),
     AuthorsSchedule(-1.0), seeds.ParallelSeeds(), seeds.MarkovChainSeeds(), seeds.TreeSeeds(),
-    MaxSeconds(1.0), LabelsSettled(0.1), InertiaSettled(0.1),
+    MaxSeconds(1.0), LabelsSettled(0.1), InertiaSettled(0.1), Gamma(),
 ]  # fmt: skip
 
 
@@ -95,6 +96,7 @@ OUT_OF_RANGE = [
     *((one, "start", (0.0, 1.0, -INF, NAN)) for one in POWERS),
     *((one, "growth", (1.0, 0.5, INF, NAN)) for one in POWERS),
     (Fixed(-1.0), "power", (0.0, 1.0, NAN)),
+    (Gamma(), "shape", (0.0, -1.0, NAN, INF)),
     (AuthorsSchedule(-1), "step", (0.0, INF)),
     (AuthorsSchedule(-1), "sweeps_per_power", (0, 1.5)),
     (AuthorsSchedule(-1), "lowest", (0.0, NAN)),
