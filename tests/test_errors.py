@@ -133,7 +133,6 @@ FRAME = pd.DataFrame(X, columns=["age", "income"])
 DAY = datetime.date(2024, 5, 31)
 OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
 
-
 ROWS = ("X", "points", "centers", "reference_centers", "centers_a", "centers_b")
 RIGHT_ARGUMENTS = {
     **dict.fromkeys(ROWS, np.eye(4)[:, :2]),
@@ -199,6 +198,7 @@ def test_a_formula_takes_an_argument_or_names_one(name) -> None:
         (lambda: powermeans.breaks(X, 2), r"values has the shape \(9, 2\): pass one column"),
         (lambda: plots.choice_of_k(OF_FRAME), "is a PowerKMeans: pass what choose_k returned"),
         (lambda: plots.rules(OF_FRAME), "explanation is a PowerKMeans: pass what explain returned"),
+        (lambda: seeds.ParallelSeeds(1, oversampling=0.5), "less than one candidate"),
         (lambda: powermeans.PowerKmeans, 'did you mean "PowerKMeans"[?]$'),
         (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.methods$"),
         (lambda: powermeans.MaxSeconds, "'MaxSeconds': it is in powermeans.engine.stopping$"),
