@@ -36,6 +36,26 @@ def greedy_seeds(rows, order, first, others, exponent=2.0):
     return greedy_seeds_by_definition(rows, order, first, others, exponent)
 
 
+def all_that_rows_say(rows, centers, rules):
+    """Yield what rows compute at these centers, in an order, for comparisons bit by bit."""
+    some, is_in_parts = np.array([rows.n_points - 1, 3, 3, 0]), isinstance(rows, PartedPoints)
+    order = None if is_in_parts else np.arange(rows.n_points)[::-1].copy()
+    for rule in rules:
+        sums = rows.sweep(centers, rule)
+        yield from (sums.points, sums.weights, sums.objective, sums.inertia)
+        sums = rows.sweep(sums.centers(fallback=centers), rule)  # with what the first one left
+        yield from (sums.points, sums.weights, sums.objective)
+    spread, nearness = rows.spread(centers), rows.nearness(centers[:2], order)
+    yield from (spread.error, spread.utility, spread.weights, *rows.assign(centers))
+    draws = nearness.draw(np.linspace(0, 0.999, 50))
+    yield from (draws, nearness.potentials(draws), nearness.farthest())
+    yield from (rows.take(some), nearness.sq_dist(some))
+    if not is_in_parts:
+        numbers = np.random.default_rng(0).uniform(size=(30, 9))
+        yield from (rows.sq_distances(centers), greedy_seeds(rows, order, 0.3, numbers))
+        yield rows.moves.move_points(centers, 1).centers
+
+
 def compare_rows(
     rows: Points,
     oracle: Points,

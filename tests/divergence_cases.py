@@ -14,10 +14,6 @@ def _covariance(n_features: int) -> np.ndarray:
     return root @ root.T + 0.1 * np.eye(n_features)
 
 
-def _exponential() -> own.Generated:
-    return own.Generated(lambda x: np.exp(x).sum(axis=1), np.exp)
-
-
 @dataclass(frozen=True)
 class OfTwoTerms(own.Separable):
     """The divergence of 3 x log x + x^2 / 8, as a user may define one."""
@@ -62,5 +58,8 @@ CASES = {
     "mahalanobis": Case(
         lambda d: own.Mahalanobis(_covariance(d)), lambda rng, m: rng.normal(m, 4.0)
     ),
-    "given by its function": Case(lambda d: _exponential(), lambda rng, m: rng.normal(m / 20, 0.2)),
+    "given by its function": Case(
+        lambda d: own.Generated(lambda x: np.exp(x).sum(axis=1), np.exp),
+        lambda rng, m: rng.normal(m / 20, 0.2),
+    ),
 }

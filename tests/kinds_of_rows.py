@@ -36,15 +36,14 @@ class ReadAgain:
 
 
 def in_parts(
-    points: Matrix | SparseMatrix, weights: FloatArray | None, n_rows: int
+    points: Matrix | SparseMatrix,
+    weights: FloatArray | None,
+    n_rows: int,
+    opener: PartOpener = PartOpener(),  # noqa: B008
+    n_threads: int = 1,
 ) -> PartedPoints:
     """Parts of so many rows in memory."""
-    return PartedPoints(MemoryExecutor(cut(points, weights, n_rows), PartOpener(), n_threads=1))
-
-
-def kept_parts(points: Matrix, weights: FloatArray | None) -> Points:
-    chunks = cut(points, weights, max(19, len(points) // 10))
-    return PartedPoints(MemoryExecutor(chunks, PartOpener(), n_threads=2))
+    return PartedPoints(MemoryExecutor(cut(points, weights, n_rows), opener, n_threads=n_threads))
 
 
 def parts_read_in_turn(points: Matrix, weights: FloatArray | None) -> Points:
@@ -69,11 +68,6 @@ class Kind:
         """This tolerance, or what the rows can keep."""
         return max(tolerance, self.unit)
 
-    @property
-    def is_exact(self) -> bool:
-        """Whether rows are of float64."""
-        return self.unit == 0
-
 
 KINDS = {
     "reference": Kind(ReferencePoints),
@@ -84,7 +78,9 @@ KINDS = {
     "native of CSR": Kind(
         lambda points, weights: EuclideanPoints(sparse.csr_array(points), weights, n_threads=2)
     ),
-    "kept parts": Kind(kept_parts),
+    "kept parts": Kind(
+        lambda points, weights: in_parts(points, weights, max(19, len(points) // 10), n_threads=2)
+    ),
     "parts read in turn": Kind(parts_read_in_turn),
 }
 # Of float32, which tests with closer tolerances are not for.

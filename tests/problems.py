@@ -2,9 +2,13 @@
 
 import functools
 import math
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
+import pytest
 
 
 def labelled_blobs(n_points, n_features=2, n_groups=4, *, scale=3.0, noise=1.0, seed=0):
@@ -42,6 +46,37 @@ def two_pairs_of_groups() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     noise = np.random.default_rng(0).normal(scale=0.5, size=(120, 2))
     stuck = np.array([[0.0, 0.5], [0, -0.5], [10, 0], [205, 0]])
     return np.repeat(middles, 30, axis=0) + noise, middles, stuck
+
+
+def output_of(program: str, *arguments: object, **variables: str) -> str:
+    """What a program prints in a process of its own, with these variables of the environment."""
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    how = {"env": os.environ | variables, "capture_output": True, "text": True, "timeout": 120}
+    ended = subprocess.run(command, check=False, **how)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def assert_is_complete(model: Any, points: np.ndarray) -> None:
+    """As many centers as were asked for, and labels and inertia that belong to them."""
+    assert model.cluster_centers_.shape == (model.n_clusters, points.shape[1])
+    inertia = sq_distances(points, model.cluster_centers_).min(axis=1).sum()
+    assert model.inertia_ == pytest.approx(inertia, rel=1e-5)
+    np.testing.assert_array_equal(model.labels_, model.predict(points))
+    assert model.spent_.n_sweeps == model.n_iter_ == len(model.history_) > 0
+
+
+class StopsIn:
+    """A callback that ends a fit in the first sweep of a phase."""
+
+    def __init__(self, phase: str) -> None:
+        self.wanted, self.last = phase, ""
+
+    def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
+        self.last = name
+
+    def __call__(self, state: object) -> bool:
+        return self.last.startswith(self.wanted)
 
 
 @functools.cache

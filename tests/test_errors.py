@@ -19,6 +19,7 @@ from test_public_names import in_the_reference
 
 import powermeans
 from powermeans import PowerKMeans, choose_k, plots
+from powermeans.divergences import Gamma
 from powermeans.engine import seeds
 from powermeans.engine.stopping import InertiaSettled, LabelsSettled, MaxSeconds
 from powermeans.errors import Argument, ArgumentError, EntryError, FewRowsError
@@ -74,7 +75,7 @@ RIGHT = [
     rules.Power(-1.0), rules.Harmonic(), rules.Gaussian(0.7, (1.0,)), rules.Priced((1.0,)),
     rules.UnequalGaussians((1.0,), (1.0,), 2), Geometric(-1.0, 2.0), Fixed(-1.0),
     AuthorsSchedule(-1.0), seeds.ParallelSeeds(), seeds.MarkovChainSeeds(), seeds.TreeSeeds(),
-    MaxSeconds(1.0), LabelsSettled(0.1), InertiaSettled(0.1),
+    MaxSeconds(1.0), LabelsSettled(0.1), InertiaSettled(0.1), Gamma(),
 ]  # fmt: skip
 
 
@@ -95,6 +96,7 @@ OUT_OF_RANGE = [
     *((one, "start", (0.0, 1.0, -INF, NAN)) for one in POWERS),
     *((one, "growth", (1.0, 0.5, INF, NAN)) for one in POWERS),
     (Fixed(-1.0), "power", (0.0, 1.0, NAN)),
+    (Gamma(), "shape", (0.0, -1.0, NAN, INF)),
     (AuthorsSchedule(-1), "step", (0.0, INF)),
     (AuthorsSchedule(-1), "sweeps_per_power", (0, 1.5)),
     (AuthorsSchedule(-1), "lowest", (0.0, NAN)),
@@ -130,7 +132,6 @@ X = np.random.default_rng(0).normal(size=(9, 2))
 FRAME = pd.DataFrame(X, columns=["age", "income"])
 DAY = datetime.date(2024, 5, 31)
 OF_FRAME = PowerKMeans(2, random_state=0).fit(FRAME)
-
 
 ROWS = ("X", "points", "centers", "reference_centers", "centers_a", "centers_b")
 RIGHT_ARGUMENTS = {
@@ -197,6 +198,7 @@ def test_a_formula_takes_an_argument_or_names_one(name) -> None:
         (lambda: powermeans.breaks(X, 2), r"values has the shape \(9, 2\): pass one column"),
         (lambda: plots.choice_of_k(OF_FRAME), "is a PowerKMeans: pass what choose_k returned"),
         (lambda: plots.rules(OF_FRAME), "explanation is a PowerKMeans: pass what explain returned"),
+        (lambda: seeds.ParallelSeeds(1, oversampling=0.5), "less than one candidate"),
         (lambda: powermeans.PowerKmeans, 'did you mean "PowerKMeans"[?]$'),
         (lambda: powermeans.FuzzyCMeans, "'FuzzyCMeans': it is in powermeans.methods$"),
         (lambda: powermeans.MaxSeconds, "'MaxSeconds': it is in powermeans.engine.stopping$"),

@@ -52,9 +52,6 @@ def test_centroid_index_is_the_larger_number_of_orphans(n_one, n_other, seed):
     assert centroid_index(other, one) == expected
 
 
-# The scatter within clusters, and how many clusterings there are.
-
-
 @pytest.mark.parametrize("form", ["centers", "pairs"])
 @pytest.mark.parametrize("as_form", [np.asarray, sparse.csr_array])
 def test_the_scatter_is_that_of_a_case_by_hand(form, as_form) -> None:

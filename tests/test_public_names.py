@@ -5,7 +5,6 @@ import email.message
 import importlib
 import inspect
 import json
-import os
 import pkgutil
 import re
 import subprocess
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from problems import output_of
 
 import powermeans
 from powermeans import divergences, plots
@@ -147,10 +147,7 @@ print(bool({"dask", "torch"} & {*sys.modules}))
 
 def test_importing_the_package_imports_no_large_library_and_a_limit_before_its_use_holds() -> None:
     # A limit to the number that would be taken anyway is no limit: hence another number here.
-    environment = {**os.environ, "POWERMEANS_NUM_THREADS": "3"}
-    command = [sys.executable, "-c", IMPORTED]
-    ended = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    imported, *others = ended.stdout.splitlines()
+    imported, *others = output_of(IMPORTED, POWERMEANS_NUM_THREADS="3").splitlines()
     libraries = {"numpy", "scipy", "sklearn", "matplotlib", "pyarrow", "typer", "rich", "PIL"}
     assert not libraries & {*imported.split()}
     assert others == ["False", "1", "False", "False"]

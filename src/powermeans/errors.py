@@ -80,8 +80,7 @@ class Argument:
             case dict():
                 return f"{self.name}={self.value}"
             case names:
-                listed = ", ".join(f'"{name}"' for name in names)
-                return f"{self.name}=[{listed if len(listed) <= 300 else f'{listed[:300]}...'}]"
+                return f"{self.name}=[{listed(names, 300)}]"
 
 
 class Explained(Exception):

@@ -21,10 +21,7 @@ from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
 ROUNDING = {"f4": 2e-5, "f8": 1e-9}
 ANSWERS = ("predict", "transform", "memberships", "score_samples")
 LARGEST_SQUARED = 1e140
-OF_ROWS = (
-    powermeans.MiniBatchPowerKMeans, KernelPowerKMeans, GradientKMeans,
-    OnlineKMeans,
-)  # fmt: skip
+OF_ROWS = (powermeans.MiniBatchPowerKMeans, KernelPowerKMeans, GradientKMeans, OnlineKMeans)
 Relation = Callable[[Case, np.random.Generator], None]
 
 
@@ -168,7 +165,4 @@ def attack(judge: Relation) -> Attack:
     return Attack(prepare)
 
 
-ATTACKS = {
-    "neighbours": attack(judge_neighbours),
-    "copies": attack(judge_copies),
-}
+ATTACKS = {"neighbours": attack(judge_neighbours), "copies": attack(judge_copies)}

@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from problems import on_lattice
+from problems import StopsIn, on_lattice
 from scipy.spatial.distance import cdist
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -227,18 +227,8 @@ def test_the_callback_sees_sweeps_and_can_stop_them_as_time_does_at_once() -> No
     [(["bic"], "finish improving the clusters"), (["bic", "silhouette"], "evaluate silhouette")],
 )
 def test_a_stop_after_the_last_k_says_what_is_left_out(criteria: list[str], lacking: str) -> None:
-    class Stopping:
-        is_late = False
-
-        def phase(self, name: str, done: int = 0, total: int | None = None) -> None:
-            self.is_late = name.startswith("improving")
-
-        def __call__(self, state: SweepState) -> bool:
-            return self.is_late
-
-    choice = choose_k(
-        on_lattice(4), range(2, 6), criteria=criteria, callback=Stopping(), random_state=0
-    )
+    how = {"criteria": criteria, "callback": StopsIn("improving"), "random_state": 0}
+    choice = choose_k(on_lattice(4), range(2, 6), **how)
     assert choice.doubt == f"the search ended early: it did not {lacking}"
 
 

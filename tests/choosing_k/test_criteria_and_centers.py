@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from problems import blobs
 from scipy.spatial.distance import cdist
 from sklearn.metrics import calinski_harabasz_score, silhouette_score
 
@@ -171,9 +172,7 @@ def test_inertia_never_rises_with_k(points, effort: str, seed: int) -> None:
 
 @pytest.mark.parametrize("effort", ["fast", "balanced", "thorough"])
 def test_every_k_is_about_as_good_as_a_fit_of_its_own(effort: str) -> None:
-    rng = np.random.default_rng(3)
-    places = 6 * rng.normal(size=(9, 2))
-    points = places[rng.integers(9, size=900)] + rng.normal(size=(900, 2))
+    points = blobs(900, 2, 9, scale=6.0, seed=3)
     found = found_by(open_rows(points), list(range(2, 13)), effort)
     worst = {"fast": 1.05, "balanced": 1.01, "thorough": 1.003}[effort]
     for k, solution in found.items():

@@ -1,4 +1,5 @@
 import time
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -114,11 +115,9 @@ def test_little_time_shrinks_the_sample_and_never_the_range(monkeypatch) -> None
 
 @pytest.mark.parametrize("last", ["mean_jaccards", "_confirmed"])
 def test_ctrl_c_at_the_last_step_is_not_lost(last: str, monkeypatch) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
     points = on_lattice(3, n_points=200 if last == "mean_jaccards" else 32_000)
-    monkeypatch.setattr(powermeans.choosing_k.choose, last, interrupt)
+    interrupted = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(powermeans.choosing_k.choose, last, interrupted)
     choice = choose_k(points, range(2, 5), criteria="dp_means", random_state=0)
     assert choice.was_stopped
     assert choice.recommended == 3

@@ -130,12 +130,8 @@ def test_draws_have_the_same_bits_for_any_number_of_threads_of_blas(draws) -> No
 
 def test_means_are_over_the_samples_that_have_a_cluster() -> None:
     labels = np.array([0] * 50 + [1])
-
-    def all_in_one(drawn):
-        return np.zeros(len(drawn), dtype=int)
-
     rng, again = np.random.RandomState(0), np.random.RandomState(0)
-    found = mean_jaccards(labels, all_in_one, 8, rng)
+    found = mean_jaccards(labels, lambda drawn: np.zeros(len(drawn), dtype=int), 8, rng)
     drawn = [np.unique(again.randint(51, size=51)) for _ in range(8)]
     shares = [np.mean(labels[some] == 0) for some in drawn]
     assert found[0] == pytest.approx(np.mean(shares))

@@ -29,6 +29,7 @@ from powermeans.engine.history import History, SweepRecord, SweepState
 from powermeans.engine.stopping import CentersSettled, StopRule
 from powermeans.engine.updates import RelocateEmpty, SeparateCoincident, Sweep, Update
 from powermeans.errors import ArgumentError, ObjectiveRoseWarning
+from powermeans.mathematics.power_mean import power_mean, power_mean_gradient
 from powermeans.mathematics.rules import Hard
 from powermeans.mathematics.schedules import Fixed, Geometric
 from powermeans.points.opening import open_rows
@@ -343,15 +344,11 @@ def test_it_gives_the_bits_of_the_estimator(kind, dtype, n_features, max_iter):
 
 
 def swept(points, centers, power):
-    """Equations 4 and 5 of the paper in NumPy: the centers after a sweep, and its objective."""
+    """Equations 4 and 5 of the paper: the centers after a sweep, and its objective."""
     sq_dist = sq_distances(points, centers)
-    least = sq_dist.min(axis=1)
-    # Weights depend on ratios only, whose powers do not overflow.
-    ratios = sq_dist / least[:, None]
-    means = np.mean(ratios**power, axis=1)
-    weights = ratios ** (power - 1) * means[:, None] ** (1 / power - 1)
+    weights = power_mean_gradient(sq_dist, power)
     moved = weights.T @ points / weights.sum(axis=0)[:, None]
-    return moved, float(np.sum(least * means ** (1 / power)))
+    return moved, float(power_mean(sq_dist, power).sum())
 
 
 def as_the_paper_says(points, centers):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kinds_of_rows import KINDS
-from problems import blobs, sq_distances, two_pairs_of_groups
+from problems import StopsIn, assert_is_complete, blobs, sq_distances, two_pairs_of_groups
 from scipy import sparse
 from sklearn.datasets import load_iris
 
@@ -48,12 +48,6 @@ def points() -> np.ndarray:
     return hard_problem()
 
 
-@pytest.fixture
-def breathing(monkeypatch) -> None:
-    """Search as rows do that know no moves of single points."""
-    monkeypatch.setattr(EuclideanPoints, "moves", None)
-
-
 def search_on(rows, price: float | None = None) -> Search:
     """A search that anneals, or one by Lloyd's sweeps where centers have a price."""
     separate = SeparateCoincident(-0.5, rows.spread_of_features())
@@ -81,15 +75,6 @@ def drawn_solutions(rows, points, n_solutions, n_centers) -> list[Solution]:
 
 def solution_at(rows, centers) -> Solution:
     return Solution(centers, rows.spread(centers))
-
-
-def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
-    """As many centers as were asked for, and labels and inertia that belong to them."""
-    assert model.cluster_centers_.shape == (model.n_clusters, points.shape[1])
-    inertia = sq_distances(points, model.cluster_centers_).min(axis=1).sum()
-    assert model.inertia_ == pytest.approx(inertia, rel=1e-5)
-    np.testing.assert_array_equal(model.labels_, model.predict(points))
-    assert model.spent_.n_sweeps == model.n_iter_ == len(model.history_)
 
 
 @settings(max_examples=30)
@@ -171,7 +156,7 @@ def test_what_was_spent_is_counted_also_where_a_callback_ends_it_while_crossing(
     for move in ("single_moves", "swaps"):
         assert 0 < fast.spent_.moves[move] < balanced.spent_.moves[move]
     assert fast.spent_.moves["breathing"] == balanced.spent_.moves["breathing"] == 0
-    model = PowerKMeans(12, random_state=0, callback=StopsWhileCrossing()).fit(points)
+    model = PowerKMeans(12, random_state=0, callback=StopsIn("crossing solutions")).fit(points)
     assert model.spent_.moves["crossings"] == 1
     assert_is_complete(model, points)
 
@@ -279,8 +264,8 @@ def test_a_fit_whose_time_is_up_finds_no_critical_power_and_prepares_no_search(
     assert model.history_.power.tolist() == [-math.inf]
 
 
-@pytest.mark.usefixtures("breathing")
 def test_time_may_be_up_while_there_are_more_centers(points, monkeypatch) -> None:
+    monkeypatch.setattr(EuclideanPoints, "moves", None)  # so that it breathes
     now = [0.0]
     monkeypatch.setattr("powermeans.engine.fit.time.monotonic", lambda: now[0])
 
@@ -332,14 +317,6 @@ def test_a_thorough_search_ends_no_higher_than_a_fast_one_in_its_time(
     model.set_params(callback=let_time_pass).fit(points)
     assert model.inertia_ <= fast.inertia_ * (1 + 1e-9)
     assert_is_complete(model, points)
-
-
-class StopsWhileCrossing:
-    def phase(self, name: str, done: int, total: int | None) -> None:
-        self.last = name
-
-    def __call__(self, state: SweepState) -> bool:
-        return self.last == "crossing solutions"
 
 
 def solution_with(centers, utility) -> Solution:

@@ -15,16 +15,8 @@ from powermeans.mathematics.rules import Gaussian, Hard, Harmonic, Power, Rule, 
 from powermeans.mathematics.schedules import AuthorsSchedule, Fixed, Geometric, Whole
 from powermeans.mathematics.sums import Sums
 
-RULES: list[Rule] = [
-    Hard(),
-    Power(-1.0),
-    Power(-3.0),
-    Harmonic(),
-    Harmonic(1.0),
-    Harmonic(3.5),
-    Gaussian(0.7),
-    Gaussian(0.7, (0.1, 0.2, 0.3, 0.4)),
-]
+RULES: list[Rule] = [Hard(), Power(-1.0), Power(-3.0), Harmonic(), Harmonic(1.0), Harmonic(3.5)]
+RULES += [Gaussian(0.7), Gaussian(0.7, (0.1, 0.2, 0.3, 0.4))]
 
 
 def problem(dtype: type, n_features: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -91,13 +83,12 @@ def test_the_unit_of_khmp_divides_all_weights_alike(kind):
 
 
 INF = math.inf
-DOUBLED = Geometric(start=-3.0, growth=2.0)
 
 
 @pytest.mark.parametrize(
     ("schedule", "powers"),
     [
-        (DOUBLED, [-3.0, -6.0, -12.0, -24.0]),
+        (Geometric(start=-3.0, growth=2.0), [-3.0, -6.0, -12.0, -24.0]),
         (Fixed(-1), [-1.0, -1.0, -1.0]),
         (Fixed(-INF), [-INF, -INF]),
         (Whole(Geometric(-0.4, 1.9)), [-1.0, -1.0, -1.0, -3.0, -5.0, -10.0]),

@@ -74,6 +74,12 @@ def fast(divergence: Any) -> pm.PowerKMeans:
     return power(divergence=divergence, effort="fast")
 
 
+def priced(model: Any, exempt: Any = (), **options: Any) -> Row:
+    """A row of clusters with a price, which has the unit of inertia."""
+    options = {"is_numbered": False, "exempt": dict(exempt), **options}
+    return Row(model, in_unit=lambda x, w: {"penalty": model.penalty * x**2 * w}, **options)
+
+
 def balanced(**parameters: Any) -> pm.BalancedKMeans:
     return pm.BalancedKMeans(K, **parameters)
 
@@ -88,12 +94,14 @@ LIMITS = {"weights_as_copies": "limits part copies, and no point"}
 UNWEIGHTED = dict.fromkeys(
     ("weights_as_copies", "no_weight", "scaled_weights"), "it takes no weights"
 )
+OF_ONE = {"scaled_weights": "a point that opens a cluster is as far as one of weight one"}
 NO_KERNEL_UNIT = "the kernel is not linear in the points"
 SHORT = {"n_clusters": 20, "max_iter": 3}
 FAST = {**SHORT, "effort": "fast"}
 FEWER = {**FAST, "n_points": 4000}
 ONCE = {"n_clusters": 20, "max_iter": 2, "effort": "none"}
 BARE = {"n_clusters": 20, "max_iter": 2, "effort": None}
+GAPS: dict[str, Any] = {"points": with_gaps, "is_dense": True, "is_numbered": False}
 OF_F: dict[str, Any] = {"degree": 1, "is_numbered": False, "is_dense": True, "many": ONCE}
 
 ROWS = {
@@ -161,48 +169,25 @@ ROWS = {
         methods.SphericalMixture(K, covariance_type="spherical", shares="learned", effort="fast"),
         many=BARE,
     ),
-    "mixture, gaps": Row(
-        methods.SphericalMixture(K, missing="observed", effort="fast"),
-        with_gaps,
-        is_dense=True,
-        is_numbered=False,
-    ),
+    "mixture, gaps": Row(methods.SphericalMixture(K, missing="observed", effort="fast"), **GAPS),
     "mixture, spherical, gaps": Row(
         methods.SphericalMixture(
             K, covariance_type="spherical", shares="learned", missing="observed", effort="fast"
         ),
-        with_gaps,
-        is_dense=True,
-        is_numbered=False,
+        **GAPS,
     ),
-    "penalty, gaps": Row(
-        methods.DPMeans(60.0, missing="observed", effort="fast"),
-        with_gaps,
-        is_dense=True,
-        is_numbered=False,
-        in_unit=lambda length, weight: {"penalty": 60.0 * length**2 * weight},
-        exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
+    "penalty, gaps": priced(
+        methods.DPMeans(60.0, missing="observed", effort="fast"), OF_ONE, **GAPS
     ),
     "entropy, gaps": Row(
         methods.EntropyWeightedPowerKMeans(K, missing="observed", effort="fast"),
-        with_gaps,
         degree=0,
         objective_degree=0,
-        is_dense=True,
-        is_numbered=False,
+        **GAPS,
         exempt={"no_weight": "rounding places a row without the one feature that counts"},
     ),
-    "penalty": Row(
-        methods.DPMeans(100.0, effort="fast"),
-        is_numbered=False,
-        in_unit=lambda length, weight: {"penalty": 100.0 * length**2 * weight},
-    ),
-    "penalty, as published": Row(
-        methods.DPMeans(20.0, effort="none"),
-        is_numbered=False,
-        in_unit=lambda length, weight: {"penalty": 20.0 * length**2 * weight},
-        exempt={"scaled_weights": "a point that opens a cluster is as far as one of weight one"},
-    ),
+    "penalty": priced(methods.DPMeans(100.0, effort="fast")),
+    "penalty, as published": priced(methods.DPMeans(20.0, effort="none"), OF_ONE),
     "penalty, auto": Row(
         methods.DPMeans(n_clusters_wanted=K), exempt={"effort": "a search derives another penalty"}
     ),

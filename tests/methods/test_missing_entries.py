@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attacks import oracle
 from problems import labelled_blobs
 from scipy.special import logsumexp
+from sklearn.pipeline import Pipeline
 
 import powermeans as pm
+from powermeans.mathematics.power_mean import power_mean, power_mean_gradient
 from powermeans.methods import (
     DPMeans,
     EntropyWeightedPowerKMeans,
@@ -20,6 +23,7 @@ from powermeans.methods import (
     SpectralClustering,
     SphericalMixture,
 )
+from powermeans.saving import estimators
 
 N, D, K = 90, 5, 3
 WEIGHTS = np.random.default_rng(2).uniform(0.5, 2, size=N)
@@ -68,15 +72,20 @@ def log_densities(points: np.ndarray, centers: np.ndarray, variances: Any, share
 
 
 @WEIGHTED
-@pytest.mark.parametrize("covariance_type", ["tied_spherical", "spherical"])
+@pytest.mark.parametrize(
+    ("covariance_type", "variance"),
+    [("spherical", "learned"), *(("tied_spherical", one) for one in ("learned", 1.0, 3.7))],
+)
 @pytest.mark.parametrize("shares", ["equal", "learned"])
 @pytest.mark.parametrize("drawn", [whole, with_gaps])
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, drawn, weights):
+def test_a_mixture_is_that_of_expectation_maximisation(
+    covariance_type, variance, shares, drawn, weights
+):
     points, counts = drawn(), np.ones(N) if weights is None else weights
     options = {"temperature": None, "effort": None, "tol": 0.0, "max_iter": 6}
     model = SphericalMixture(
-        K, covariance_type=covariance_type, shares=shares, missing="observed",
+        K, covariance_type=covariance_type, variance=variance, shares=shares, missing="observed",
         init=whole()[:K], **options,
     ).fit(points, sample_weight=weights)  # fmt: skip
 
@@ -87,13 +96,15 @@ def test_a_mixture_is_that_of_expectation_maximisation(covariance_type, shares, 
         if kind == "tied_spherical":
             within, entries = np.full(K, within.sum()), np.full(K, entries.sum())
         of_all = parts.sum(axis=0) / counts.sum() if shares == "learned" else np.full(K, 1 / K)
-        return centers, within / entries, of_all
+        found = within / entries if variance == "learned" else np.full(K, variance)
+        return centers, found, of_all
 
     start = whole()[:K]
     nearest = np.nansum((points[:, None] - start) ** 2, axis=2).argmin(axis=1)
-    estimates = maximised(counts[:, None] * np.eye(K)[nearest], start, "tied_spherical")
-    likelihoods = []
-    for _ in range(5):
+    estimates, likelihoods = (start, np.full(K, variance), np.full(K, 1 / K)), []
+    if variance == "learned":
+        estimates = maximised(counts[:, None] * np.eye(K)[nearest], start, "tied_spherical")
+    for _ in range(5 if variance == "learned" else 6):
         logs = log_densities(points, *estimates)
         of_points = logsumexp(logs, axis=1)
         likelihoods.append(np.average(of_points, weights=counts))
@@ -128,18 +139,12 @@ def test_feature_weights_are_those_of_the_published_sweeps(standardize, drawn, w
     np.testing.assert_allclose(model.feature_scales_, scales, rtol=1e-13)
     centers, v, objectives = whole()[:K] + 0.1, np.full(D, 1 / D), []
     for power in model.history_.power:
-        y = np.array(
-            [scatter_of(x[None], np.ones((1, K)), centers) @ (v / scales**2) for x in points]
+        distances = oracle.weighted_euclidean(v / scales**2)
+        y = distances(points[:, None], centers[None]).astype(float)
+        parts = counts[:, None] * power_mean_gradient(y, power)
+        objectives.append(
+            counts @ power_mean(y, power) + 20 * np.sum(v * np.log(np.where(v > 0, v, 1)))
         )
-        least = y.min(axis=1, keepdims=True)
-        if power == -np.inf:
-            parts, means = counts[:, None] * np.eye(K)[y.argmin(axis=1)], least[:, 0]
-        else:
-            ratios = y / least
-            of_ratios = np.mean(ratios**power, axis=1, keepdims=True)
-            parts = counts[:, None] * ratios ** (power - 1) / K * of_ratios ** (1 / power - 1)
-            means = (least * of_ratios ** (1 / power))[:, 0]
-        objectives.append(counts @ means + 20 * np.sum(v * np.log(np.where(v > 0, v, 1))))
         centers = means_of(points, parts, centers)
         scatter = scatter_of(points, parts, centers).sum(axis=0) / scales**2
         v = np.exp((scatter.min() - scatter) / 20)
@@ -157,9 +162,7 @@ def test_clusters_with_a_price_are_settled(effort, weights):
     points, counts = with_gaps(), np.ones(N) if weights is None else weights
     model = DPMeans(300.0, effort=effort, missing="observed", tol=0.0, random_state=0)
     centers = model.fit(points, sample_weight=weights).cluster_centers_
-    y = np.array(
-        [scatter_of(x[None], np.ones((1, len(centers))), centers).sum(axis=1) for x in points]
-    )
+    y = oracle.squared_euclidean(points[:, None], centers[None])
     labels, n_found = y.argmin(axis=1), len(centers)
     np.testing.assert_array_equal(model.labels_, labels)
     parts = counts[:, None] * np.eye(n_found)[labels]
@@ -231,7 +234,5 @@ def test_an_estimator_that_needs_whole_points_says_why(kind):
 
 
 def test_every_other_estimator_takes_missing_entries():
-    kinds = [getattr(room, name) for room in (pm, pm.methods) for name in room.__all__]
-    estimators = {kind for kind in kinds if isinstance(kind, type) and hasattr(kind, "fit")}
-    taking = {kind for kind in estimators if "missing" in kind().get_params()}
-    assert estimators - taking == {*REFUSING, pm.Prepare}
+    kinds = estimators() - {Pipeline}
+    assert {kind for kind in kinds if "missing" not in kind().get_params()} == {*REFUSING}

@@ -1,4 +1,4 @@
-"""A mixture of spherical Gaussians against EM written out, densities and the method of moments."""
+"""Densities of a mixture of spherical Gaussians, how it is fitted, and the method of moments."""
 
 import math
 
@@ -32,56 +32,10 @@ WEIGHTS = np.random.default_rng(7).uniform(0.3, 2, size=len(POINTS))
 START = POINTS[:3] + 0.1
 
 
-def log_joint(points, centers, variance, shares):
-    n_features = points.shape[1]
-    log_normal = -cdist(points, centers, "sqeuclidean") / (2 * variance)
-    return np.log(shares) + log_normal - n_features / 2 * np.log(2 * np.pi * variance)
-
-
-def em(points, weights, centers, variance, n_iter, *, learned_shares=True):
-    """Textbook: responsibilities, then everything anew. Without variance the first is hard."""
-    shares, learns_variance = np.full(len(centers), 1 / len(centers)), variance is None
-    for _ in range(n_iter):
-        if variance is None:
-            nearest = cdist(points, centers, "sqeuclidean").argmin(axis=1)
-            responsibilities = np.eye(len(centers))[nearest]
-        else:
-            joint = log_joint(points, centers, variance, shares)
-            responsibilities = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
-        mass = weights[:, None] * responsibilities
-        centers = mass.T @ points / mass.sum(axis=0)[:, None]
-        if learns_variance:
-            scatter = np.sum(mass * cdist(points, centers, "sqeuclidean"), axis=0)
-            variance = scatter.sum() / weights.sum() / points.shape[1]
-        if learned_shares:
-            shares = mass.sum(axis=0) / weights.sum()
-    return centers, variance, shares
-
-
 # Gaussians that are no point's first choice are said to be missing.
 some_without_labels = pytest.mark.filterwarnings(
     "ignore:Number of distinct:sklearn.exceptions.ConvergenceWarning"
 )
-
-
-@some_without_labels
-@pytest.mark.parametrize("shares", ["equal", "learned"])
-@pytest.mark.parametrize("variance", ["learned", 1.0, 3.7])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_it_is_expectation_maximisation(variance, shares, weighted):
-    weights = WEIGHTS if weighted else None
-    given = {"init": START, "temperature": None, "max_iter": 15, "tol": 0.0}
-    model = SphericalMixture(3, variance=variance, shares=shares, **given)
-    with pytest.warns(ConvergenceWarning, match="not converged"):
-        model.fit(POINTS, sample_weight=weights)
-    ones = np.ones(len(POINTS)) if weights is None else weights
-    first = None if variance == "learned" else variance
-    centers, v, q = em(POINTS, ones, START, first, 15, learned_shares=shares == "learned")
-    np.testing.assert_allclose(model.cluster_centers_, centers, rtol=1e-9)
-    assert model.variance_ == pytest.approx(v, rel=1e-9)
-    np.testing.assert_allclose(model.shares_, q, rtol=1e-9)
-    likelihood = logsumexp(log_joint(POINTS, centers, v, q), axis=1)
-    assert model.log_likelihood_ == pytest.approx(np.average(likelihood, weights=ones), rel=1e-10)
 
 
 @settings(max_examples=30)

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from problems import blobs
+from problems import assert_is_complete, blobs
 from scipy.spatial.distance import cdist
 from sklearn.exceptions import ConvergenceWarning
 
@@ -93,12 +93,6 @@ def test_a_stage_that_is_cut_short_is_told(power: str) -> None:
     message = f"^not converged after max_iter=2 sweeps at power={power}: .* of the schedule"
     with pytest.warns(ConvergenceWarning, match=message):
         PowerKMeans(12, max_iter=2, effort="none", random_state=0, **options).fit(POINTS)
-
-
-def assert_is_complete(model: PowerKMeans, points: np.ndarray) -> None:
-    np.testing.assert_array_equal(model.labels_, model.predict(points))
-    assert model.inertia_ == pytest.approx(-model.score(points))
-    assert len(model.history_) == model.n_iter_ > 0
 
 
 def test_an_interrupt_keeps_the_better_run_before_and_one_before_the_first_sweep_nothing() -> None:

@@ -92,20 +92,13 @@ def few_that_matter(seed, n=1000, n_features=20, n_relevant=5, n_clusters=4):
     return (points - points.mean(axis=0)) / points.std(axis=0), truth
 
 
-def one_of_six(seed, scale, n_clusters, n=300):
-    """Groups that one feature of six tells apart, in a unit of its own; another is constant."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_clusters, size=n)
-    points = rng.normal(size=(n, 6))
-    points[:, 2] = scale * (points[:, 2] + 8.0 * truth)
-    points[:, 4] = 1e9 / 3
-    return points, truth
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("seed", range(4))
 def test_one_feature_of_six_is_found_in_any_unit(seed, scale):
-    points, truth = one_of_six(seed, scale, 3 + seed % 2)
+    rng = np.random.default_rng(seed)
+    truth, points = rng.integers(3 + seed % 2, size=300), rng.normal(size=(300, 6))
+    points[:, 2] = scale * (points[:, 2] + 8.0 * truth)
+    points[:, 4] = 1e9 / 3
     model = EntropyWeightedPowerKMeans(3 + seed % 2, random_state=seed).fit(points)
     assert adjusted_rand_index(truth, model.labels_) == 1
     assert model.feature_weights_[2] > 0.99

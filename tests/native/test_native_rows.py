@@ -1,17 +1,14 @@
 """The compiled rows: what the comparator's cases leave out, threads and instruction sets."""
 
-import os
 import re
-import subprocess
-import sys
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
-from comparator import compare_rows, greedy_seeds
-from problems import blobs
+from comparator import all_that_rows_say, compare_rows, greedy_seeds
+from problems import blobs, output_of
 from scipy import sparse
 
 from powermeans import _native
@@ -123,21 +120,8 @@ def test_a_power_beyond_the_range_of_the_points_takes_lloyds_step(dtype, power):
 
 
 def all_bytes(rows, centers):
-    parts = []
-    for rule in RULES:
-        sums = rows.sweep(centers, rule)
-        parts += [sums.points, sums.weights, np.array([sums.objective, sums.inertia])]
-    spread = rows.spread(centers)
-    labels, inertia = rows.assign(centers)
-    nearness = rows.nearness(centers[:2], np.arange(rows.n_points)[::-1].copy())
-    draws = nearness.draw(np.linspace(0, 0.999, 50))
-    potentials = nearness.potentials(draws)
-    parts += [spread.error, spread.utility, labels, np.array(inertia), draws, potentials]
-    parts += [rows.sq_distances(centers), np.array(nearness.farthest())]
-    parts += [rows.moves.move_points(centers, 1).centers]
-    numbers = np.random.default_rng(0).uniform(size=(30, 9))
-    parts += [greedy_seeds(rows, np.arange(rows.n_points)[::-1].copy(), 0.3, numbers)]
-    return b"".join(part.tobytes() for part in parts)
+    said = all_that_rows_say(rows, centers, RULES)
+    return b"".join(np.ascontiguousarray(one).tobytes() for one in said)
 
 
 def assert_several_worked(rows, n_threads):
@@ -184,17 +168,6 @@ def test_many_python_threads_may_use_the_core_and_the_same_rows_at_once():
         assert all(pool.map(work, range(48)))
 
 
-def run_in(environment, program):
-    return subprocess.run(
-        [sys.executable, "-c", program, *map(str, Path(__file__).parents[:2])],
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-
-
 LONG_SEEDING = """
 import signal, time
 import numpy as np
@@ -233,8 +206,7 @@ print("the same" if os.waitstatus_to_exitcode(status) == 0 else "another")
 
 @pytest.mark.parametrize(("program", "says"), [(LONG_SEEDING, "interrupted"), (FORK, "the same")])
 def test_an_alarm_interrupts_a_long_seeding_and_rows_work_on_after_a_fork(program, says):
-    result = run_in({}, program)
-    assert result.stdout.strip() == says, result.stderr
+    assert output_of(program).strip() == says
 
 
 DIGEST_PROGRAM = """
@@ -299,9 +271,8 @@ def compare_with_long_double(case):
 
 def run_with(instruction_set, program):
     """The words that a program prints in a process of its own, forced to use these kernels."""
-    result = run_in({"POWERMEANS_ISA": instruction_set}, program)
-    assert result.returncode == 0, result.stderr
-    return result.stdout.split()
+    folders = Path(__file__).parents[:2]
+    return output_of(program, *folders, POWERMEANS_ISA=instruction_set).split()
 
 
 # What the baseline cannot fuse it rounds otherwise, but for moves of single points.
@@ -331,15 +302,14 @@ def test_each_instruction_set_is_accurate_in_its_own_process(instruction_set):
     ],
 )
 def test_an_unknown_value_of_a_variable_is_an_error_that_names_the_choices(variable, value, says):
-    result = run_in({variable: value}, "import powermeans._native")
-    assert result.returncode != 0
-    assert re.search(says, result.stderr)
+    with pytest.raises(AssertionError, match=says):
+        output_of("import powermeans._native", **{variable: value})
 
 
 @pytest.mark.parametrize(("value", "taken"), [("0", False), ("1", True)])
 def test_shortcuts_are_switched_by_the_environment(value, taken):
     program = "from powermeans import _native; print(_native.takes_shortcuts())"
-    assert run_in({"POWERMEANS_SHORTCUTS": value}, program).stdout.split() == [str(taken)]
+    assert output_of(program, POWERMEANS_SHORTCUTS=value).split() == [str(taken)]
 
 
 def ulps(found, exact, dtype):

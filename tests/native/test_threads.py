@@ -1,10 +1,10 @@
 import os
-import subprocess
 import sys
 
 import numpy as np
 import pytest
 import threadpoolctl
+from problems import output_of
 
 from powermeans import PowerKMeans
 from powermeans.points.compiled import EuclideanPoints
@@ -91,20 +91,8 @@ KMeans(2, n_init=1).fit(np.eye(4))
 """
 
 
-def printed(program, **variables):
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, **variables},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_nonsense_in_variables_breaks_no_other_library():
-    printed(FIT_OF_ANOTHER_LIBRARY, OMP_NUM_THREADS="0", POWERMEANS_NUM_THREADS="abc")
+    output_of(FIT_OF_ANOTHER_LIBRARY, OMP_NUM_THREADS="0", POWERMEANS_NUM_THREADS="abc")
 
 
 def threads_of_blas():
@@ -128,7 +116,7 @@ with threadpoolctl.threadpool_limits(2, user_api="blas"), blas_on_one_thread():
 
 
 def test_blas_has_one_thread_until_all_are_done_also_if_it_is_loaded_later():
-    n_before, *threads = map(int, printed(LIBRARY_LOADED_LATER).split())
+    n_before, *threads = map(int, output_of(LIBRARY_LOADED_LATER).split())
     if len(threads) == n_before:
         pytest.skip("SciPy brings no BLAS of its own here")
     assert set(threads) == {1}
@@ -199,4 +187,4 @@ for _ in range(20):
 
 @pytest.mark.parametrize("after", ["", FORKS] if hasattr(os, "fork") else [""])
 def test_threads_that_fit_keep_no_process_from_its_end(after):
-    assert printed(FITS_IN_THREADS + after) == ""
+    assert output_of(FITS_IN_THREADS + after) == ""

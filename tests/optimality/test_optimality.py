@@ -506,20 +506,14 @@ def least_inertias(values, weights, most: int) -> list[Fraction]:
     return optima
 
 
-def drawn_values(kind: str, seed: int):
-    rng = np.random.default_rng(seed)
-    values = DRAWN[kind](rng, int(rng.integers(1, 15)))
-    weights = rng.choice([1.0, 2.0, 0.5, 1e-3, 0.0], len(values)) if seed % 2 else None
-    if weights is not None:
-        weights[0] = 1.0
-    return values, weights
-
-
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("kind", DRAWN)
 def test_divisions_have_the_least_inertia(kind, seed):
-    values, weights = drawn_values(kind, seed)
-    line = line_through(values[:, None], weights)
+    rng = np.random.default_rng(seed)
+    values = DRAWN[kind](rng, int(rng.integers(1, 15)))
+    weights = rng.choice([1.0, 2.0, 0.5, 1e-3, 0.0], len(values))
+    weights[0] = 1.0
+    line = line_through(values[:, None], weights if seed % 2 else None)
     exact = [Fraction(x) for x in line.values], [Fraction(w) for w in line.weights]
     optima = least_inertias(*exact, len(line.values))
     for number in range(len(line.values)):

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attacks import oracle
 from comparator import greedy_seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import blobs, labelled_blobs
+from matrix.data import with_gaps
+from problems import blobs
 
 from powermeans import KMeans, PowerKMeans
 from powermeans.divergences import ChiSquared, Hellinger, Jeffreys, Poisson
@@ -69,7 +71,7 @@ class Kind:
     """How to open rows, their distances, and the centers of points by weights w_ij."""
 
     open: Callable[..., Any]
-    distances: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    formula: oracle.Distances
     centers: Callable[[np.ndarray, np.ndarray], np.ndarray]
     has_gaps: bool = False
     is_positive: bool = False
@@ -78,42 +80,29 @@ class Kind:
         points = 3 * rng.integers(-2, 3, size=(90, 1)) + rng.normal(size=(90, 4))
         return np.exp(points / 4) if self.is_positive else points
 
-
-def differences(points: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    return points[:, None, :] - centers[None, :, :]
+    def distances(self, points: np.ndarray, centers: np.ndarray) -> np.ndarray:
+        return self.formula(points[:, None], centers[None]).astype(np.float64)
 
 
 # Others of squared distances are compared with the reference.
 KINDS = {
-    "reference": Kind(
-        ReferencePoints,
-        lambda points, centers: np.square(differences(points, centers)).sum(axis=2),
-        means,
-    ),
-    "manhattan": Kind(
-        lambda points, weights: ManhattanPoints(points, weights, n_threads=2),
-        lambda points, centers: np.abs(differences(points, centers)).sum(axis=2),
-        medians,
-    ),
+    "reference": Kind(ReferencePoints, oracle.squared_euclidean, means),
+    "manhattan": Kind(partial(ManhattanPoints, n_threads=2), oracle.manhattan, medians),
     "observed": Kind(
-        lambda points, weights: ObservedPoints(points, weights, n_threads=2),
-        lambda points, centers: np.nansum(differences(points, centers) ** 2, axis=2),
+        partial(ObservedPoints, n_threads=2),
+        oracle.squared_euclidean,
         observed_means,
         has_gaps=True,
     ),
-    "features": Kind(
-        weighted_by_feature,
-        lambda points, centers: (SHARES * differences(points, centers) ** 2).sum(axis=2),
-        means,
-    ),
+    "features": Kind(weighted_by_feature, oracle.weighted_euclidean(SHARES), means),
     "cosine": Kind(
-        lambda points, weights: CosinePoints(points, weights, n_threads=2),
-        lambda points, centers: 1 - unit(points) @ unit(centers).T,
+        partial(CosinePoints, n_threads=2),
+        oracle.cosine,
         lambda points, weights: unit(means(unit(points), weights)),
     ),
     "chi-squared": Kind(
-        lambda points, weights: open_rows(points, weights, divergence=ChiSquared(), n_threads=2),
-        lambda points, centers: (differences(points, centers) ** 2 / centers).sum(axis=2),
+        partial(open_rows, divergence=ChiSquared(), n_threads=2),
+        oracle.chi_squared,
         lambda points, weights: np.sqrt(means(points**2, weights)),
         is_positive=True,
     ),
@@ -297,21 +286,10 @@ def test_centers_near_the_middle_come_together_above_the_critical_power(rows, ex
     assert growth(1 - 1.3 * (1 - critical)) > 1
 
 
-def with_gaps(points, share, seed=0):
-    rng = np.random.default_rng(seed)
-    gaps = rng.uniform(size=points.shape) < share
-    gaps[np.arange(len(points)), rng.integers(points.shape[1], size=len(points))] = False
-    return np.where(gaps, np.nan, points).astype(points.dtype)
-
-
-def three_groups(n=240, n_features=4, seed=0):
-    return labelled_blobs(n, n_features, 3, scale=6.0, seed=seed)
-
-
 def test_one_observed_entry_is_enough_to_predict():
-    points = with_gaps(three_groups()[0], 0.1)
+    points = with_gaps(240)
     model = KMeans(3, missing="observed", random_state=0).fit(points)
-    row = np.full((1, 4), np.nan)
+    row = np.full((1, 3), np.nan)
     with pytest.raises(ValueError, match="nothing but NaN in row 0"):
         model.predict(row)
     row[0, 1] = model.cluster_centers_[2, 1]
@@ -341,7 +319,7 @@ def test_a_point_at_several_centers_has_the_first_whatever_lies_beside_it(kind):
     ],
 )
 def test_what_cannot_be_compared_is_named(at, value, message):
-    points = with_gaps(three_groups()[0], 0.1)
+    points = with_gaps(240)
     points[at] = value
     with pytest.raises(ValueError, match=message):
         KMeans(3, missing="observed").fit(points)

@@ -164,32 +164,19 @@ def test_tree_seeds_of_any_number(n_clusters):
     assert np.isfinite(centers).all()
 
 
-@pytest.fixture(scope="module")
-def embeddings() -> np.ndarray:
-    return blobs(12000, 24, 1500)
-
-
-@pytest.fixture
-def looks_nearby(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_thousand_centers_have_exact_labels_and_low_inertia_on_any_threads(monkeypatch):
     monkeypatch.setattr(searching, "THRESHOLDS", THRESHOLDS._replace(least_work_nearby=0))
-
-
-def fitted(points: np.ndarray, **params) -> PowerKMeans:
-    settings = {"effort": "fast", "random_state": 0, **params}
-    return PowerKMeans(1000, **settings).fit(points)
-
-
-def test_a_thousand_centers_have_exact_labels_and_low_inertia_on_any_threads(
-    looks_nearby, embeddings
-):
-    model = fitted(embeddings)
+    embeddings = blobs(12000, 24, 1500)
+    one, two, model = (
+        PowerKMeans(1000, effort="fast", random_state=0, n_threads=n).fit(embeddings)
+        for n in (1, 2, None)
+    )
     np.testing.assert_array_equal(model.labels_, model.predict(embeddings))
     assert model.inertia_ == pytest.approx(-model.score(embeddings), rel=1e-12)
     usual = KMeans(1000, n_init=1, random_state=0).fit(embeddings)
     assert model.inertia_ < 1.03 * usual.inertia_
     assert model.spent_.skipped > 0.5
-    one, two = (fitted(embeddings, n_threads=n).cluster_centers_ for n in (1, 2))
-    np.testing.assert_array_equal(one, two)
+    np.testing.assert_array_equal(one.cluster_centers_, two.cluster_centers_)
 
 
 def test_seeds_of_cells_hear_how_much_time_is_left_and_descend_only_while_there_is_some(

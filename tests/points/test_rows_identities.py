@@ -62,15 +62,10 @@ problems = problems_of([*MODERATE_POWERS, -1e3])
 moderate_problems = problems_of(MODERATE_POWERS, least_points=2)
 
 
-def tried(**examples):
-    """As `given`, with fewer examples than usual."""
-    return lambda test: settings(max_examples=30)(given(**examples)(test))
-
-
 @of_all_kinds
 @pytest.mark.parametrize("case", varied_cases(storages=["dense"]), ids=str)
 def test_all_quantities_agree_with_the_reference_in_long_double(make_rows, case):
-    if not make_rows.is_exact and case.points.dtype == np.float64:
+    if make_rows.unit and case.points.dtype == np.float64:
         pytest.skip("the same numbers as in the case of float32")
     rows = make_rows(case.points, case.sample_weight)
     given = rows.sample(np.arange(rows.n_points))
@@ -79,7 +74,8 @@ def test_all_quantities_agree_with_the_reference_in_long_double(make_rows, case)
 
 
 @of_all_kinds
-@tried(problem=moderate_problems)
+@settings(max_examples=30)
+@given(problem=moderate_problems)
 def test_any_problem_agrees_with_the_reference_in_long_double(make_rows, problem):
     rows, tolerance = make_rows(problem.points, problem.weights), make_rows.within(1e-11)
     oracle = ReferencePoints(
@@ -92,7 +88,7 @@ def test_any_problem_agrees_with_the_reference_in_long_double(make_rows, problem
 def rounding_of_objective(make_rows, problem, centers, power):
     """What some ulps of the data in each distance do to the objective."""
     distances = np.sqrt(sq_distances(problem.points, centers))
-    ulps = (1e-14 if make_rows.is_exact else 3e-6) * (
+    ulps = (3e-6 if make_rows.unit else 1e-14) * (
         np.abs(problem.points).max() + np.abs(centers).max()
     )
     highest = power_mean((distances + ulps) ** 2, power)
@@ -101,7 +97,8 @@ def rounding_of_objective(make_rows, problem, centers, power):
 
 
 @of_all_kinds
-@tried(problem=problems)
+@settings(max_examples=30)
+@given(problem=problems)
 def test_objective_never_rises_at_equal_power(make_rows, problem):
     rows, centers, highest = make_rows(problem.points, problem.weights), problem.centers, math.inf
     for _ in range(15):
@@ -199,14 +196,6 @@ CHANGED: list[tuple[str, Callable[[Any], Any], str]] = [
 ]
 
 
-def by_one_candidate(self, order, first, others):
-    return Points.greedy_seeds(self, order, first, others[:, :1])
-
-
-def in_no_order(self, order, *of):
-    return Points.greedy_seeds(self, np.arange(self.n_points), *of)
-
-
 # A method, what it is replaced by, and what the comparator says.
 REPLACED: list[tuple[str, Any, str]] = [
     ("mean", unweighted("mean"), "mean differs"),
@@ -214,8 +203,16 @@ REPLACED: list[tuple[str, Any, str]] = [
     ("_sq_dist", expanded, "sweep at power"),
     ("assign", last_of_ties, "assign: labels are the first of several"),
     ("assign", unweighted("assign"), "assign: inertia"),
-    ("greedy_seeds", by_one_candidate, "leaves the least inertia"),
-    ("greedy_seeds", in_no_order, "one of its candidates"),
+    (
+        "greedy_seeds",
+        lambda self, order, first, others: Points.greedy_seeds(self, order, first, others[:, :1]),
+        "leaves the least inertia",
+    ),
+    (
+        "greedy_seeds",
+        lambda self, order, *of: Points.greedy_seeds(self, np.arange(self.n_points), *of),
+        "one of its candidates",
+    ),
     ("farthest", lambda self, y, n: n * list(Points.farthest(self, y, 1)), "farthest point 1"),
 ]
 
@@ -232,16 +229,16 @@ def replaced(self, center):
     self._nearest = distances(self._points, np.asarray(center)[None])[:, 0]
 
 
-def last_farthest(self):
-    return len(self._points) - 1 - int(np.argmax(self._weighted()[::-1]))
-
-
 # The same of the nearness.
 BROKEN_NEARNESS: list[tuple[str, Any, str]] = [
     ("draw", lambda self, u, s=2.0: nearness_of(self, self._order, "ones").draw(u, s), "draw"),
     ("draw", lambda self, u, s=2.0: nearness_of(self).draw(u, s), "nearness in an order: draw"),
     ("add", replaced, "sq_dist"),
-    ("farthest", last_farthest, "farthest is the first"),
+    (
+        "farthest",
+        lambda self: int(np.flatnonzero(self._weighted() == self._weighted().max())[-1]),
+        "farthest is the first",
+    ),
     ("farthest", lambda self: int(np.argmax(self._nearest)), "farthest has the largest"),
     ("inertia", lambda self: float(self._nearest.sum()), "inertia"),
 ]

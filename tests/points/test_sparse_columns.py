@@ -44,10 +44,6 @@ def wide_points(dtype: Any = np.float64) -> sparse.csr_matrix:
     return sparse.csr_matrix(points.astype(dtype))
 
 
-def used_columns(X: sparse.csr_matrix) -> NDArray[np.intp]:
-    return np.unique(X.indices)
-
-
 def unused_columns(X: sparse.csr_matrix) -> NDArray[np.intp]:
     return np.setdiff1d(np.arange(X.shape[1]), X.indices)
 
@@ -117,7 +113,7 @@ def test_a_fit_sweeps_over_used_columns_and_describes_all(name, dtype, weights, 
 @pytest.mark.parametrize("kind", [pm.KMeans, FuzzyCMeans, GradientKMeans])
 def test_tol_is_in_units_of_the_mean_variance_of_all_columns(kind: Any) -> None:
     X = wide_points()
-    used = used_columns(X)
+    used = np.unique(X.indices)
     start = X[[1, 2, 3]].toarray()
     options = {"fuzzifier": 1.1} if kind is FuzzyCMeans else {}
 
@@ -133,7 +129,7 @@ def test_tol_is_in_units_of_the_mean_variance_of_all_columns(kind: Any) -> None:
 
 def test_the_stopping_rule_and_the_mean_variance_count_all_columns() -> None:
     X = wide_points()
-    used = used_columns(X)
+    used = np.unique(X.indices)
 
     def n_sweeps(X: Any, factor: float = 1.0) -> list[int]:
         model = pm.PowerKMeans(3, polish=False, schedule=[-3.0] * 200, init=X[[1, 2, 3]].toarray())
@@ -141,7 +137,7 @@ def test_the_stopping_rule_and_the_mean_variance_count_all_columns() -> None:
         return [int(model.set_params(tol=tol).fit(X).n_iter_) for tol in tols]
 
     assert n_sweeps(X) == n_sweeps(X[:, used], np.sqrt(N_USED / N_COLUMNS)) != n_sweeps(X[:, used])
-    narrow: Any = open_rows(X[:, used_columns(X)], WEIGHTS, n_columns=N_COLUMNS)
+    narrow: Any = open_rows(X[:, np.unique(X.indices)], WEIGHTS, n_columns=N_COLUMNS)
     of_narrow, of_all = (TrimmedPoints(r, WEIGHTS, 0.1) for r in (narrow, open_rows(X, WEIGHTS)))
     assert of_narrow.mean_variance() == pytest.approx(of_all.mean_variance(), rel=1e-12)
 

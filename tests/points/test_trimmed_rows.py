@@ -4,20 +4,16 @@ from comparator import assert_same_sums
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from kinds_of_rows import KINDS
 from problems import blobs, sq_distances
-from scipy import sparse
 
 from powermeans.mathematics.rules import Gaussian, Hard, Power
 from powermeans.methods.robust.trimmed import TrimmedPoints, trimmed_weights
 from powermeans.points.compiled import EuclideanPoints
 from powermeans.points.reference import ReferencePoints
 
-KINDS = {
-    "reference": ReferencePoints,
-    "native": EuclideanPoints,
-    "native of CSR": lambda points, weights: EuclideanPoints(sparse.csr_array(points), weights),
-}
-every_kind = pytest.mark.parametrize("make_rows", KINDS.values(), ids=KINDS.keys())
+NAMES = ["reference", "native", "native of CSR"]
+every_kind = pytest.mark.parametrize("make_rows", [KINDS[name] for name in NAMES], ids=NAMES)
 RULES = [Hard(), Power(-1.0), Power(-7.3), Gaussian(2.0)]
 
 

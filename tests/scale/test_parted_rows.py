@@ -8,11 +8,11 @@ import dask
 import dask.array as da
 import numpy as np
 import pytest
-from comparator import greedy_seeds
+from comparator import all_that_rows_say, greedy_seeds
 from divergence_cases import CASES
 from hypothesis import given
 from hypothesis import strategies as st
-from kinds_of_rows import ReadAgain, cut
+from kinds_of_rows import ReadAgain, cut, in_parts
 from scipy import sparse
 from sklearn.base import clone
 
@@ -24,13 +24,7 @@ from powermeans.points.opening import open_rows
 from powermeans.points.reference import ReferencePoints
 from powermeans.scale.dask_executor import DaskExecutor
 from powermeans.scale.dask_points import DaskPoints
-from powermeans.scale.executors import (
-    MemoryExecutor,
-    PartOpener,
-    ReadingExecutor,
-    added,
-    read_ahead,
-)
+from powermeans.scale.executors import PartOpener, ReadingExecutor, added, read_ahead
 from powermeans.scale.parted_rows import PartedPoints
 
 RULES = [Hard(), Power(-0.5), Power(-3.0), Gaussian(2.0), Harmonic(3.5)]
@@ -41,11 +35,6 @@ def clusters(n_points=2000, n_features=5, seed=0):
     means = 3 * rng.normal(size=(7, n_features))
     points = means[rng.integers(7, size=n_points)] + rng.normal(size=(n_points, n_features))
     return points, rng.exponential(size=n_points), means
-
-
-def in_memory(points, weights=None, opener=None, n_rows=300):
-    opener = opener or PartOpener()
-    return PartedPoints(MemoryExecutor(cut(points, weights, n_rows), opener, n_threads=1))
 
 
 class Term(str):
@@ -115,7 +104,7 @@ def test_every_divergence_is_what_it_is_in_one_piece(kind):
     points, opener, centers = OPENINGS[kind]
     for weights, n_rows in (None, 300), (clusters()[1], 1999):  # the last part has one row
         how = {"divergence": opener.divergence, "has_missing": opener.has_missing}
-        whole, rows = open_rows(points, weights, **how), in_memory(points, weights, opener, n_rows)
+        whole, rows = open_rows(points, weights, **how), in_parts(points, weights, n_rows, opener)
         for figure in FIGURES:
             found, expected = getattr(rows, figure)(), getattr(whole, figure)()
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9, err_msg=figure)
@@ -131,19 +120,9 @@ def test_every_divergence_is_what_it_is_in_one_piece(kind):
         np.testing.assert_allclose(rows.take(SOME), whole.take(SOME), rtol=1e-9, atol=1e-9)
 
 
-def all_that_rows_say(rows, centers):
-    for figure in FIGURES:
-        yield getattr(rows, figure)()
-    for rule in RULES:
-        sums = rows.sweep(centers, rule)
-        yield from (sums.points, sums.weights, sums.objective, sums.inertia)
-        sums = rows.sweep(sums.centers(fallback=centers), rule)  # of parts that are known
-        yield from (sums.points, sums.weights, sums.objective)
-    spread = rows.spread(centers)
-    yield from (spread.error, spread.utility, spread.weights, *rows.assign(centers))
-    nearness = rows.nearness(centers[:2])
-    yield from (nearness.draw(np.array([0.1, 0.9])), nearness.potentials(SOME))
-    yield from (nearness.farthest(), rows.take(SOME), nearness.sq_dist(SOME))
+def everything(rows, centers):
+    yield from (getattr(rows, figure)() for figure in FIGURES)
+    yield from all_that_rows_say(rows, centers, RULES)
 
 
 def dask_array(points, n_rows):
@@ -161,13 +140,13 @@ def test_where_the_parts_are_changes_no_bit(kind):
     points, opener, centers = OPENINGS[kind]
     weights = None if kind == "CSR" else WEIGHTS
     chunks = ReadAgain(cut(points, weights, 300))
-    expected = [*map(np.asarray, all_that_rows_say(in_memory(points, weights, opener), centers))]
+    expected = [*map(np.asarray, everything(in_parts(points, weights, 300, opener), centers))]
     with dask.config.set(scheduler="threads"):
         for rows in (
             PartedPoints(ReadingExecutor(chunks, opener, n_threads=2)),
             PartedPoints(DaskExecutor(DaskPoints(dask_array(points, 300), weights), opener)),
         ):
-            found = map(np.asarray, all_that_rows_say(rows, centers))
+            found = map(np.asarray, everything(rows, centers))
             for this, that in zip(found, expected, strict=True):
                 assert (this.dtype, this.tobytes()) == (that.dtype, that.tobytes())
 
@@ -183,7 +162,7 @@ def test_few_points_are_searched_as_in_memory_wherever_they_are(kind):
     with dask.config.set(scheduler="threads"):
         of_dask = clone(model).fit(dask_array(points, 300))
     assert of_parts.cluster_centers_.tobytes() == of_dask.cluster_centers_.tobytes()
-    if in_memory(points, None, opener).elsewhere:
+    if in_parts(points, None, 300, opener).elsewhere:
         np.testing.assert_array_equal(of_parts.predict(points), model.fit(points).labels_)
 
 
@@ -203,12 +182,12 @@ def test_a_sample_of_parts_stands_for_all_points_and_does_not_depend_on_the_cut(
     points[7] = 1e4
     sums = []
     for seed in range(40):
-        rows = in_memory(points, weights, None, 700)
+        rows = in_parts(points, weights, 700)
         drawn, stand_for = raced_sample(rows, 300, np.random.RandomState(seed))
         assert len(drawn) == 300
         assert (drawn == 1e4).all(axis=1).any()  # it has nearly all of the inertia
         sums.append([stand_for.sum(), stand_for[drawn[:, 0] < 0].sum()])
-    other = raced_sample(in_memory(points, weights, None, 1999), 300, np.random.RandomState(39))
+    other = raced_sample(in_parts(points, weights, 1999), 300, np.random.RandomState(39))
     np.testing.assert_array_equal(other[0], drawn)
     np.testing.assert_allclose(other[1], stand_for, rtol=1e-9)
     whole = [weights.sum(), weights[points[:, 0] < 0].sum()]
@@ -222,13 +201,13 @@ def test_a_sample_of_parts_stands_for_all_points_and_does_not_depend_on_the_cut(
 def test_the_critical_power_of_many_points_is_that_of_the_same_sample(is_weighted):
     points, weights, _ = clusters(60_000)  # of which one piece takes a sample, too
     given = weights if is_weighted else None
-    rows = in_memory(points, given, None, 7_000)
+    rows = in_parts(points, given, 7_000)
     assert rows.critical_power() == pytest.approx(critical_power(points, given), rel=1e-9)
 
 
 def test_what_cannot_be_had_of_parts_is_refused():
     points, _, means = clusters(50)
-    rows = in_memory(points, None, None, 20)
+    rows = in_parts(points, None, 20)
     for call, kind, told in [
         (lambda: PartOpener(divergences.Manhattan()), ValueError, "medians"),
         (lambda: rows.sweep(means, Online(np.zeros(7))), TypeError, "partial_fit"),
@@ -244,7 +223,7 @@ def test_what_cannot_be_had_of_parts_is_refused():
 @pytest.mark.parametrize(("exponent", "n_passes"), [(1.0, 3), (2.0, 2)])
 def test_squares_are_drawn_without_a_look_for_the_farthest(exponent, n_passes):
     points, weights, means = clusters(500)
-    rows, passes = in_memory(points, weights, None, 50), []
+    rows, passes = in_parts(points, weights, 50), []
     original, uniforms = rows.executor.each, np.array([0.1, 0.3, 0.8])
     rows.executor.each = lambda call, *some: passes.append(call) or original(call, *some)
     drawn = rows.nearness(means).draw(uniforms, exponent)

@@ -79,10 +79,6 @@ def partitions(*blocks):
     )
 
 
-def fitted():
-    return fit(POINTS)
-
-
 NEGATIVE = np.where(np.arange(len(POINTS)) == 601, -1.0, 1.0)
 F32, THREE = np.float32, np.ones((3, 3))
 PLUS = pd.DataFrame(POINTS, columns=["a", "b", "c"])
@@ -169,7 +165,7 @@ ALL_AT_ONCE = [
           powermeans.critical_power, functools.partial(powermeans.kmeans_plusplus, n_clusters=2),
           functools.partial(moment_estimates, n_clusters=2),
           functools.partial(DPMeans.penalty_for, n_clusters=2))),
-    *((lambda X=X: powermeans.report(fitted(), X, "report"), ValueError, "pass some of the rows")
+    *((lambda X=X: powermeans.report(fit(POINTS), X, "report"), ValueError, "pass some of the rows")
       for X in (DASK, "points.parquet")),
     (lambda: choose_k(open_data(POINTS), [2, 3], sample_weight=WEIGHTS), ValueError, "weights="),
     (lambda: choose_k(open_data(POINTS, checkpoint="x"), [2]), ValueError, "choose_k writes no ch"),

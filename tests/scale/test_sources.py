@@ -304,10 +304,7 @@ OTHERS = {
     "longer": (lambda: passes(lambda n: [POINTS[: 300 * n]]), "the same in every pass"),
     "one generator": (lambda: always(part for part in thirds()), "a new iterator in each call"),
     "one map": (lambda: always(map(abs, thirds())), "a new iterator in each call"),
-    "around one": (
-        lambda: partial(map, abs, iter(thirds())),
-        "a new iterator in each call",
-    ),
+    "around one": (lambda: partial(map, abs, iter(thirds())), "a new iterator in each call"),
 }
 
 

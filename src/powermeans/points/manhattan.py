@@ -29,11 +29,8 @@ from scipy import sparse
 from powermeans.divergences import Manhattan
 from powermeans.mathematics.rules import Hard, Rule
 from powermeans.mathematics.sums import Spread, Sums
-from powermeans.points.by_definition import (
-    NearnessByDefinition,
-    spread_by_definition,
-)
-from powermeans.points.compiled import CompiledPoints
+from powermeans.points.by_definition import NearnessByDefinition, spread_by_definition
+from powermeans.points.compiled import DirectPoints
 from powermeans.system.attributes import cached_property
 from powermeans.types import FloatArray, IndexArray, Labels, Matrix
 
@@ -76,14 +73,13 @@ class MedianSums(Sums):
         return replace(Sums.moved(self, former, cluster, point, weight), medians=medians)
 
 
-class ManhattanPoints(CompiledPoints):
+class ManhattanPoints(DirectPoints):
     """Measure dense points by sums of absolute differences.
 
     Each feature is sorted once. A soft sweep then takes time in points times centers times features
     and memory for the weights of all points; a hard one finds its medians in points times features.
     """
 
-    holds_labels = False
     _divergence = Manhattan()
     _points: Matrix
 
@@ -144,9 +140,6 @@ class ManhattanPoints(CompiledPoints):
     def _distances_in_chunks(self, centers: FloatArray) -> Iterable[tuple[slice, FloatArray]]:
         for rows in self._parts(len(centers)):
             yield rows, self._divergence.pairwise(self._points[rows], centers)
-
-    def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
-        return self._divergence.pairwise(self._points[indices], centers)
 
     def unit_steps(self) -> float | FloatArray:
         """Return the mean distance from the median, shared evenly among the features."""

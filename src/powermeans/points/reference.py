@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from powermeans.divergences import Bregman, SquaredEuclidean
 from powermeans.mathematics.critical_power import critical_power
-from powermeans.mathematics.rules import Online, Reached, Rule, Scattered
+from powermeans.mathematics.rules import Rule, Scattered
 from powermeans.mathematics.sums import Spread, Sums
 from powermeans.points.base import BasePoints
 from powermeans.points.by_definition import (
@@ -94,8 +95,6 @@ class ReferencePoints(BasePoints):
         return float(np.mean(np.var(self._points, axis=0)))
 
     def sweep(self, centers: FloatArray, rule: Rule) -> Sums:
-        if isinstance(rule, Online):
-            return self._present(centers, rule)
         sq_dist = self._sq_dist(centers)
         weights, objectives = rule.weigh(sq_dist)
         weighted = self._weight[:, None] * weights
@@ -107,22 +106,6 @@ class ReferencePoints(BasePoints):
         )
         scatter = _float64((weighted * sq_dist).sum(axis=0))
         return Scattered.of(sums, scatter) if rule.scatters else sums
-
-    def _present(self, centers: FloatArray, online: Online) -> Reached:
-        moving, counts, inertia = centers.astype(self._points.dtype), online.counts.copy(), 0.0
-        order = np.arange(self.n_points) if online.order is None else online.order
-        with_weight = order[self._weight[order] > 0]
-        for step, i in enumerate(with_weight):
-            point, weight = self._points[i], float(self._weight[i])
-            sq_dist = np.square(point - moving).sum(axis=1)
-            winner = int(np.argmin(sq_dist))
-            counts[winner] += weight
-            rate = weight / counts[winner]
-            if online.rates is not None:
-                rate = 1 - (1 - online.rates[step]) ** weight
-            moving[winner] += rate * (point - moving[winner])
-            inertia += weight * float(sq_dist[winner])
-        return Reached.at(_float64(moving), counts, inertia)
 
     def spread(self, centers: FloatArray) -> Spread:
         sq_dist = self._sq_dist(centers)
@@ -146,15 +129,29 @@ class ReferencePoints(BasePoints):
     def move_points(self, centers: FloatArray, n_passes: int) -> Moved:
         points, weight = self._items()
         labels = self._pairwise(points, centers).argmin(axis=1)
-        clusters = Clusters(points, weight, labels, centers, self._pairwise)
+
+        def mean(own: NDArray[np.bool_]) -> NDArray[Any]:
+            return np.asarray(weight[own] @ points[own] / weight[own].sum())
+
+        def error(own: NDArray[np.bool_]) -> float:
+            if not own.any():
+                return 0.0
+            return float(weight[own] @ self._pairwise(points[own], mean(own)[None, :])[:, 0])
+
         n_moves = 0
         for _ in range(n_passes):
-            candidates = [i for i in range(len(points)) if clusters.best_move(i) is not None]
-            moves = [i for i in candidates if clusters.moved(i)]
-            n_moves += len(moves)
-            if not moves:
+            before = n_moves
+            wishes = [_best_cluster(i, labels, len(centers), error) for i in range(len(points))]
+            for i in map(int, np.flatnonzero(wishes != labels)):
+                best = _best_cluster(i, labels, len(centers), error)
+                n_moves += int(best != labels[i])
+                labels[i] = best
+            if n_moves == before:
                 break
-        return Moved(_float64(clusters.centers()), n_moves)
+        means = np.array(centers, dtype=points.dtype)  # a cluster without points keeps its center
+        for j in np.unique(labels):
+            means[j] = mean(labels == j)
+        return Moved(_float64(means), n_moves)
 
     def _items(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the points by distance from a place, equal ones as one, and their weights."""
@@ -235,54 +232,18 @@ class ReferencePoints(BasePoints):
         return _float64(np.array([values[labels == j].sum() for j in range(n_centers)]))
 
 
-class Clusters:
-    """A partition from which single points move (Hartigan 1975, Telgarsky & Vattani 2010)."""
-
-    def __init__(
-        self,
-        points: NDArray[Any],
-        weight: NDArray[Any],
-        labels: IndexArray,
-        centers: FloatArray,
-        pairwise: Any,
-    ) -> None:
-        self._points, self._weight, self._labels = points, weight, labels.copy()
-        self._fallback, self._pairwise = centers, pairwise
-
-    def centers(self) -> NDArray[Any]:
-        """Return the means; a cluster without points keeps its center."""
-        means = np.array(self._fallback, dtype=self._points.dtype)
-        for j in np.unique(self._labels):
-            own = self._labels == j
-            means[j] = self._weight[own] @ self._points[own] / self._weight[own].sum()
-        return means
-
-    def error(self, own: NDArray[np.bool_]) -> float:
-        """Return the error of a cluster of these points about their mean."""
-        if not own.any():
-            return 0.0
-        weight, points = self._weight[own], self._points[own]
-        mean = weight @ points / weight.sum()
-        return float(weight @ self._pairwise(points, mean[None, :])[:, 0])
-
-    def best_move(self, i: int) -> int | None:
-        """Return the cluster for which point i had better leave its own."""
-        own, is_i = self._labels[i], np.arange(len(self._labels)) == i
-        if np.count_nonzero(self._labels == own) == 1:
-            return None
-        members = [self._labels == j for j in range(len(self._fallback))]
-        relief = self.error(members[own]) - self.error(members[own] & ~is_i)
-        burden = [self.error(some | is_i) - self.error(some) for some in members]
-        burden[own] = math.inf
-        best = int(np.argmin(burden))
-        return best if relief - burden[best] > _LEAST_GAIN * relief else None
-
-    def moved(self, i: int) -> bool:
-        """Move point i if that is better, and return whether it was."""
-        best = self.best_move(i)
-        if best is not None:
-            self._labels[i] = best
-        return best is not None
+def _best_cluster(
+    i: int, labels: IndexArray, n_clusters: int, error: Callable[[NDArray[np.bool_]], float]
+) -> int:
+    """Return where point i had better be (Hartigan 1975, Telgarsky & Vattani 2010)."""
+    own, is_i = int(labels[i]), np.arange(len(labels)) == i
+    members = [labels == j for j in range(n_clusters)]
+    relief = error(members[own]) - error(members[own] & ~is_i)
+    burden = [error(some | is_i) - error(some) for some in members]
+    burden[own] = math.inf
+    best = int(np.argmin(burden))
+    gains = relief - burden[best] > _LEAST_GAIN * relief
+    return best if gains and np.count_nonzero(members[own]) > 1 else own
 
 
 def _float64(values: NDArray[Any]) -> FloatArray:
