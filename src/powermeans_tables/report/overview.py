@@ -63,7 +63,7 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
         sure = "Nothing says how near other centers are."
     why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
     if choice is not None and choice.is_clear:
-        why = f"chosen by {escaped(choice.decided_by.replace('_', ' '))}"
+        why = "clear: all are apart"
     n_columns = sum(1 + (one.column.kind == "place") for one in subject.profile.fields)
     n_there = len(subject.columns)
     of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"
@@ -83,7 +83,7 @@ def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
     label, clear = cluster.label, rows.sure_share(cluster.label)
     size = counted(cluster.size, "row")
     of = "of the weight" if subject.weights is not None else "of all"
-    is_clear = "" if clear is None else f", {percent(clear)} sure"
+    is_clear = "" if clear is None else f", {percent(clear)} near their center"
     if cluster.weight > 0:
         facts = "".join(
             f"<li><b>{breakable(name)}</b> {escaped(value)} "

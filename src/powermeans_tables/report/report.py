@@ -44,7 +44,7 @@ def report(
 ) -> Path:
     """Write a report on a fit: one HTML file that opens anywhere, without a network.
 
-    The first screen has the number of clusters, how sure rows are, a map, a card for each cluster,
+    The first screen has the number of clusters, how near rows are, a map, a card for each cluster,
     and what was left out or needs a check. Below stand the means, typical rows and the least
     typical, the choice of k, the gap to the optimum, how the data were read, and code for it all.
 
@@ -70,7 +70,7 @@ def report(
     names : dict from int to str, optional
         Names of clusters, by label. The others are named after what sets them apart.
     max_points : int, default=5_000
-        If there are more points, the map, the examples and how sure rows are come from a sample
+        If there are more points, the map, the examples and how near rows are come from a sample
         of this size, which the page states. Everything else is computed from all points.
 
     Returns
