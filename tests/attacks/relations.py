@@ -107,10 +107,10 @@ def judge_copies(case: Case, rng: np.random.Generator) -> None:
     if case.subject.distances == "covariance_" and (is_flat or has_thin_covariance(one)):
         return
     # Rounding may choose another of two optima that are alike, but none that is worse by much.
-    least = ROUNDING[points.dtype.str[1:]] ** 1.5 * (1 + np.nansum(np.square(weighing)))
+    least = ROUNDING[points.dtype.str[1:]] ** 1.5 * (1 + float(np.nansum(np.square(weighing))))
     if case.subject.domain == "positive":  # whose distances have units of their own
         alone = clone(case.subject.model).set_params(n_clusters=1, max_iter=300)
-        least *= max(1.0, alone.fit(points, sample_weight=weights).inertia_)
+        least *= max(1.0, float(alone.fit(points, sample_weight=weights).inertia_))
         # Nor is a mean nearer to its points than to some units in the last place, in float32 of the
         # largest row, which may have no weight.
         off = 2.0**-49 * weighing

@@ -67,7 +67,10 @@ def checked(formula: Formula) -> Formula:
 def _labels(values: ArrayLike, name: str, lengths: dict[str, Any]) -> IndexArray:
     """Return labels of any names as numbers from zero, in the order of the names."""
     labels = _as_array(values, name)
+    labels = labels.ravel() if labels.shape[1:] == (1,) else labels
     _check_shape(labels.shape, "n_points", name, lengths)
+    if labels.dtype.kind == "f" and np.isnan(labels).any():
+        raise ValueError(f"{name} contains NaN: pass a label for each point")
     try:
         return np.unique(labels, return_inverse=True)[1]
     except TypeError as error:

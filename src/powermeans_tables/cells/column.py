@@ -155,7 +155,7 @@ class Cells:
     def is_bounded(self) -> bool:
         """Whether some numbers are limits, such as <0.5."""
         is_number = self.is_text and self.form.kind == "number"
-        pattern = f"^{BOUND}[0-9]"
+        pattern = f"{BOUND}[0-9.,]*$"
         return is_number and bool(pc.any(pc.match_substring_regex(self.texts, pattern)).as_py())
 
     @cached_property

@@ -25,8 +25,8 @@ NO_VALUE = (
 UNANSWERED = frozenset(
     (
         *("don't know", "don’t know", "dont know", "do not know", "dk", "unknown", "missing"),
-        *("prefer not to say", "prefer not to answer", "rather not say", "no opinion", "not sure"),
-        *("möchte ich nicht sagen", "sans réponse", "ne sait pas", "nsp", "je ne sais pas"),
+        *("prefer not to say", "prefer not to answer", "rather not say", "möchte ich nicht sagen"),
+        *("sans réponse", "ne sait pas", "je ne sais pas"),
         *("no sabe", "no contesta", "ns/nc", "prefiero no decirlo", "non so", "non risponde"),
         *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
         *("keine angabe", "k.a.", "k. a.", "weiß nicht", "weiss nicht", "unbekannt", "inconnu"),
@@ -45,7 +45,8 @@ _SUFFIXES = {
 }
 _SUFFIX = "[KkMB]|(?i:" + "|".join(each for each in _SUFFIXES if len(each) > 1) + ")"
 _SUFFIX_OF_MONEY = f"[mb]|{_SUFFIX}"  # without a currency, m is for meters
-BOUND = r"[<≤>≥]=?\s*"  # before a number that an instrument could not tell apart
+# What stands before a number that an instrument could not tell apart from the limit.
+BOUND = r"^[<≤>≥]=?\s*([0-9.])"
 _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
@@ -157,6 +158,8 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     """Return the form of a column from its first cells, without those that miss a value."""
     if not cells:
         return Form("empty", marks=Marks(decimal or ""))
+    if not all(re.match(BOUND, cell) for cell in cells):  # as of two groups, such as <50K and >50K
+        cells = [re.sub(BOUND, r"\1", cell) for cell in cells]
     plain = _form_of_plain(cells, decimal) if thousands is None else None
     if plain is not None:
         return plain
@@ -324,8 +327,8 @@ def _of_numbers(texts: Any, form: Form) -> tuple[FloatArray, Any]:
             if np.isfinite(plain).sum() == len(texts) - texts.null_count:
                 return plain, _array_of(texts.is_valid())
     texts = pc.replace_substring(texts, "−", "-")
-    is_below = _array_of(pc.fill_null(pc.match_substring_regex(texts, "^[<≤]"), False))
-    texts = pc.replace_substring_regex(texts, rf"^{BOUND}", "")
+    is_below = _array_of(pc.fill_null(pc.match_substring_regex(texts, r"^[<≤]=?\s*[0-9.]"), False))
+    texts = pc.replace_substring_regex(texts, BOUND, r"\1")
     sign = re.escape(form.currency)
     outer = rf"\s*(?:{sign})?\s*" if sign else r"\s*"
     one_of = _SUFFIX_OF_MONEY if sign else _SUFFIX

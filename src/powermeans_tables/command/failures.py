@@ -39,6 +39,7 @@ _OPTIONS = {
     "n_leaves": "--rules",
     "n_threads": "--threads",
     "random_state": "--seed",
+    "shares": "--share",
 }
 
 

@@ -383,7 +383,8 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},
         )
-    if choice.is_clear and not data.is_in_parts and choice.recommended > 1:
+    is_late = half is not None and time.monotonic() - began > half / 3
+    if choice.is_clear and choice.recommended > 1 and not (data.is_in_parts or is_late):
         doubt = _doubt_on_words(data, choice.recommended, sizes[-1], settings)
         choice = replace(choice, is_clear=not doubt, doubt=doubt)
     settings["n_clusters"], passed = choice.recommended, time.monotonic() - began
@@ -397,6 +398,9 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
     return Chosen(settings, [*notes, _note_on(choice)], choice, was_interrupted)
 
 
+_ROWS_IN_DOUBT = 10_000
+
+
 def _doubt_on_words(data: Data, k: int, most: int, settings: dict[str, Any]) -> str:
     """Say why clusters of a table with words may be apart by chance, or by one column alone."""
     from powermeans.methods.functions.choose_k import choose_k
@@ -405,6 +409,7 @@ def _doubt_on_words(data: Data, k: int, most: int, settings: dict[str, Any]) -> 
         found = choose_k(
             data.prepare.spread_out(points, seed),
             range(max(1, k - 1), min(k + 2, most) + 1),
+            sample_weight=None if data.weights is None else data.weights[rows],
             criteria=["separation", "dp_means"],
             missing="observed" if np.isnan(points).any() else "error",
             random_state=seed,
@@ -415,9 +420,11 @@ def _doubt_on_words(data: Data, k: int, most: int, settings: dict[str, Any]) -> 
     seed = (settings["random_state"] + 1) % 2**32
     if not any(column.kind in WORDS for column in data.prepare.used):
         return ""
-    if not are_apart(data.points):
+    rows = np.sort(np.random.default_rng(seed).permutation(len(data.points))[:_ROWS_IN_DOUBT])
+    points = data.points[rows]
+    if not are_apart(points):
         return "in another try its clusters are not apart"
-    if len(data.prepare.used) > 1 and are_apart(data.prepare.shuffled(data.points, seed)):
+    if len(data.prepare.used) > 1 and are_apart(data.prepare.shuffled(points, seed)):
         return "clusters are as apart in columns that have nothing to do with each other"
     return ""
 

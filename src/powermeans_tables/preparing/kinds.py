@@ -54,9 +54,8 @@ _ADDRESSES = re.compile(
     r"(?:.* )?(?:zip|(?:zip|post|postal) ?code|plz|phone|phone ?number|telefon)"
 )
 _NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
-# Weights of surveys, unless they are of bodies, beside a size.
+# Weights of rows, of which most surveys make the mean 1, as few bodies and things have it.
 _WEIGHTS = {"weight", "weights", "wt", "wgt", "gewicht", "poids", "peso", "pondération"}
-_SIZES = {"height", "length", "size", "bmi", "größe", "länge", "taille", "altura", "altezza"}
 TWO_NUMBERS = "two numbers in a cell"
 NOT_READ = "numbers beside other text"
 CURRENCIES = "in several currencies"
@@ -297,12 +296,13 @@ def has_no_name(name: str) -> bool:
 
 def weights_in(columns: Sequence[Column], numbers_of: Callable[[str], FloatArray]) -> list[str]:
     """Return the columns that say by their name how much rows count."""
-    named = [one for one in columns if one.kind in NUMBERS and not one.unit]
-    are_sizes = any(_SIZES & {*words_in(one.name)} for one in columns)
+    named = [one.name for one in columns if one.kind in NUMBERS and not one.unit]
     return [
-        one.name
-        for one in ([] if are_sizes else named)
-        if one.name.casefold() in _WEIGHTS and np.nanmin(numbers_of(one.name)) > 0
+        name
+        for name in named
+        if _WEIGHTS & {name.casefold(), *words_in(name)[-1:]}
+        and np.nanmin(numbers_of(name)) > 0
+        and 0.5 < np.nanmean(numbers_of(name)) < 2
     ]
 
 

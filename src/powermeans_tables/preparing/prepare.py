@@ -577,7 +577,8 @@ class Prepare(TransformerMixin, BaseEstimator):
                 found.append(Column(name, "ignore", OF_A_FIT))
             else:
                 found.append(kinds.column_of(each, kind, orders, is_first=name == first))
-        weights = {*kinds.weights_in(found, lambda name: cells[name].numbers)} - {*told}
+        weights = {*kinds.weights_in(found, lambda name: cells[name].numbers)}
+        weights -= {*told, *(self.shares or {})}
         has_others = any(one.is_used and one.name not in weights for one in found)
         return [
             Column(one.name, "ignore", OF_WEIGHTS) if has_others and one.name in weights else one

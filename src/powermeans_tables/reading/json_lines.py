@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from powermeans.errors import TableError, some
 from powermeans.scale.limits import LARGEST_ARRAY, LONGEST_LINE, refuse_long_line, refuse_sparse
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading.table import File, Rows
+
+_OF_ROWS = ("data", "features", "records", "results", "rows")
 
 
 def is_json(_: Path, start: bytes) -> bool:
@@ -40,7 +43,8 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
     rows, line = list[Any](), 0
     try:
         with open(path, "rb") as file:
-            first = file.readline(LONGEST_LINE + 1).strip()
+            lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
+            first = next(filter(None, map(bytes.strip, lines)), b"")
             file.seek(0)
             is_cut = len(first) <= LONGEST_LINE and not first.endswith(b"}")
             if is_cut or first.removeprefix(b"\xef\xbb\xbf").startswith(b"["):
@@ -59,8 +63,8 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
         where = f"line {line} of {name}" if line > 1 else name
         raise TableError(f"{where} is no JSON: {error!s:.100}") from None
     if len(rows) == 1 and isinstance(rows[0], dict):  # as in {"data": [{...}, ...]} and GeoJSON
-        lists = [each for each in rows[0].values() if isinstance(each, list) and each]
-        rows = lists[0] if len(lists) == 1 and isinstance(lists[0][0], dict) else rows
+        lists = [rows[0][key] for key in _OF_ROWS if isinstance(rows[0].get(key), list)]
+        rows = next((each for each in lists if each and isinstance(each[0], dict)), rows)
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise TableError(f"{name}: row {number} is no object of JSON")
@@ -70,7 +74,7 @@ def _objects(path: Path, name: str) -> Iterator[dict[str, Any]]:
 def _flat(row: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values of objects and pairs within objects, with a point between their names."""
     for key, value in row.items():
-        if isinstance(value, list) and [*map(type, value)] == [float, float]:  # coordinates
+        if key == "coordinates" and isinstance(value, list) and len(value) == 2:
             value = dict(zip("xy", value, strict=True))
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")

@@ -27,12 +27,14 @@ from powermeans_tables.cells.number_forms import (
 from powermeans_tables.reading.damage import NoRowsError
 
 _TOTALS = re.compile(
-    r"(?:.*\W)?(?:grand|sub|net|overall)?[- ]?totals?|totals? .*|.*(?:合計|小計|总计|小计|합계)|sum"
+    r"(?:(?:.*\W)?(?:grand|sub|net|overall)[- ]?)?totals?|.*(?:合計|小計|总计|小计|합계)|sum"
     r"|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
     re.IGNORECASE,
 )
-_SUBTOTAL = r"(?i)\bsub[- ]?total|zwischensumme|sous-total|小計|小计|소계"
+_SUBTOTAL = (
+    r"(?i)^(?:\S+\s+){0,3}(?:sub[- ]?totals?|zwischensumme|sous-total|\S*小計|\S*小计)[:.]?$"
+)
 _COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 _SAMPLE_LINES = 50
 _SAMPLE_COLUMNS = 200
@@ -106,7 +108,10 @@ def _encoding_of(start: bytes, name: str) -> str:
         from charset_normalizer import from_bytes
 
         found = from_bytes(start).best()
-        if found is not None and found.encoding in _EAST_ASIAN:
+        # Words of two letters or more in two bytes each; Latin letters mostly stand one by one.
+        words = re.findall(rb"(?:[\x80-\xff][\x40-\xff]){2,}", start)
+        are_pairs = sum(map(len, words)) > 0.5 * len(re.findall(rb"[\x80-\xff]", start))
+        if are_pairs and found is not None and found.encoding in _EAST_ASIAN:
             return str(found.encoding)
         # These bytes have no letter in cp1252, which otherwise has all letters of Latin-1.
         return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", start) else "cp1252"
@@ -258,7 +263,7 @@ def subtotals_in(batch: Any) -> list[int]:
     texts = next((one for one in batch.columns if is_text(one.type)), None)
     if texts is None:
         return []
-    is_one = pc.fill_null(pc.match_substring_regex(texts, _SUBTOTAL), False)
+    is_one = pc.fill_null(pc.match_substring_regex(texts.cast("string"), _SUBTOTAL), False)
     return np.flatnonzero(is_one.to_numpy(zero_copy_only=False)).tolist()
 
 

@@ -66,9 +66,8 @@ def read_arrow(file: File) -> Rows:
 
 
 def _refuse_growth(file: File, n_bytes: int, n_values: int = 0) -> None:
-    # Eight bytes are what a number takes, even where nothing is stored of it.
-    n_stored = file.path.stat().st_size
-    limits.refuse_growth(file.name, n_stored, max(n_bytes, 8 * n_values))
+    # A number takes a byte at least, even where nothing is stored of it.
+    limits.refuse_growth(file.name, file.path.stat().st_size, max(n_bytes, n_values))
 
 
 def _rows_of(file: File, kind: str, schema: Any, n_rows: int, batches: Any) -> Rows:
