@@ -73,7 +73,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: plots.uncertainty(SPECTRAL, CLOUDS), ValueError, "Clustering has no distances"),
     (lambda: plots.convergence(PowerKMeans.from_centers(PLACES)), ValueError, "has no history of"),
     (lambda: plots.convergence({}), ValueError, "model is empty"),
-    (lambda: plots.convergence(MODEL, by="minutes"), ValueError, "by='minutes' is not known"),
+    (lambda: plots.convergence(MODEL, by="minutes"), ValueError, "by='minutes' is unknown"),
     (lambda: plots.annealing_path(PathRecorder(), CLOUDS), ValueError, "path is empty"),
     (lambda: plots.annealing_path([PLACES, PLACES[:2]], CLOUDS), ValueError, "different numbers"),
     (lambda: plots.choice_of_k(CHOICE, "age"), ValueError, "column='age' is not in the table"),
