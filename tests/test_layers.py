@@ -49,7 +49,7 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36975,
-    "lines of powermeans_tables": 9994,
+    "lines of powermeans_tables": 9997,
     "lines of native": 13417,
     "lines of tests": 27367,
     "lines of benchmarks": 5998,

@@ -105,14 +105,17 @@ def _encoding_of(start: bytes, name: str) -> str:
     try:
         codecs.getincrementaldecoder("utf8")().decode(start)
     except UnicodeDecodeError:
-        from charset_normalizer import from_bytes
-
-        found = from_bytes(start).best()
         # Words of two letters or more in two bytes each; Latin letters mostly stand one by one.
         words = re.findall(rb"(?:[\x80-\xff][\x40-\xff]){2,}", start)
-        are_pairs = sum(map(len, words)) > 0.5 * len(re.findall(rb"[\x80-\xff]", start))
-        if are_pairs and found is not None and found.encoding in _EAST_ASIAN:
-            return str(found.encoding)
+        if sum(map(len, words)) > 0.5 * len(re.findall(rb"[\x80-\xff]", start)):
+            try:
+                from charset_normalizer import from_bytes
+            except ImportError:
+                way_out = 'pip install "powermeans[cli]", or pass ', Argument("encoding")
+                raise TableError(f"{name} is no UTF-8", *way_out) from None
+            found = from_bytes(start).best()
+            if found is not None and found.encoding in _EAST_ASIAN:
+                return str(found.encoding)
         # These bytes have no letter in cp1252, which otherwise has all letters of Latin-1.
         return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", start) else "cp1252"
     return "utf8"
