@@ -51,7 +51,7 @@ BUDGET = {
     "lines of powermeans": 36975,
     "lines of powermeans_tables": 9997,
     "lines of native": 13417,
-    "lines of tests": 27367,
+    "lines of tests": 27388,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

@@ -106,3 +106,11 @@ def test_partitions_are_counted_as_by_the_recurrence() -> None:
     for many in (2**63, 10**400):
         with pytest.raises(ValueError, match=f"n_points={many} "):
             metrics.number_of_partitions(many, 2)
+
+
+@pytest.mark.parametrize("name", ["adjusted_rand_index", "normalized_mutual_information"])
+def test_a_point_without_a_label_is_refused(name):
+    metric = getattr(metrics, name)
+    with pytest.raises(ValueError, match="labels_true contains NaN: pass a label for each point"):
+        metric([0, np.nan, 1, 1], [0, 0, 1, 1])
+    assert metric([[0], [1], [1]], [5, 7, 7]) == 1

@@ -95,6 +95,7 @@ def test_a_blank_beside_ticks_means_no(tick):
         ("answer", ["agree", "disagree", "neutral", "Prefer not to say"] * 9, "ordered", ""),
         ("WEIGHT", RNG.uniform(0.2, 3, N), "ignore", 'rows seem to have weights, "WEIGHT", left'),
         ("lead", ["<0.5", "3.25", ">6", "4"] * 9, "number", 'limits are read, .*: "lead"'),
+        ("vote", ["support", "oppose", "No opinion", "Not sure"] * 9, "category", ""),
         ("income", ["<=50K", ">50K"] * 9, "category", ""),
         ("delta", ["<-5", "-6", "-7.5", "-8"] * 9, "number", 'taken for missing.*"<-5"'),
         ("value", RNG.normal(size=N), "number", "each row has one value of a variable: pivot"),
@@ -108,6 +109,8 @@ def test_what_a_column_says_of_rows_that_are_no_plain_measurements(name, values,
     assert prepare.columns_[0].kind == kind
     notes = [note.text for note in prepare.notes_]
     assert not said or any(re.match(said, note) for note in notes)
+    if name == "vote":
+        assert len(prepare.columns_[0].words) == 4
     if name == "lead":
         np.testing.assert_allclose(
             prepare.in_units(prepare.transform(table))[:3, 0], [0.25, 3.25, 6]
