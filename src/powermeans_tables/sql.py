@@ -370,6 +370,9 @@ def _scaled(step: Any, values: list[str]) -> list[str]:
 def _value(feature: FeatureOfColumn, words: _Words, *, with_nan: bool = False) -> str:
     """Return the value of a feature as an expression of the columns of a table."""
     column = feature.column
+    if column.kind in ("choices", "clock"):
+        what = {"choices": "several choices in a cell", "clock": "times of day"}[column.kind]
+        raise ArgumentError(f'"{column.name}" has {what}, which queries do not read')
     if column.kind in WORDS:
         return _of_words(feature, words.cell(column.name), words)
     if column.kind == "date":

@@ -1,5 +1,6 @@
 """What the columns of a table are taken for, and what they become."""
 
+import datetime
 import re
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
-from powermeans import PowerKMeans, Prepare, load, read_frame, save
+from powermeans import KMeans, PowerKMeans, Prepare, explain, load, read_frame, save, to_sql
 from powermeans.errors import ArgumentError, TableError
 from powermeans_tables.cells.ordered_words import levels_of
 from powermeans_tables.preparing.points import Use
@@ -249,6 +250,48 @@ def test_values_that_only_look_like_codes_stay():
 def test_nothing_is_transformed_before_a_fit():
     with pytest.raises(NotFittedError):
         Prepare(as_={"x": "number"}).transform({"x": [1, 2]})
+
+
+@pytest.mark.parametrize("mark", ["; ", ", ", "|"])
+def test_each_choice_in_a_cell_is_a_column_and_all_count_as_one(mark):
+    chosen = [RNG.permutation(["tea", "milk", "rye bread"])[: 1 + i % 3] for i in range(N)]
+    table = {"buys": [mark.join(each) for each in chosen], "age": RNG.normal(size=N)}
+    prepare = Prepare()
+    points = prepare.fit_transform(table)
+    assert prepare.columns_[0].kind == "choices"
+    assert prepare.contributions_["buys"] == pytest.approx(0.5)
+    assert {*prepare.get_feature_names_out()} == {f"buys: {one}" for one in chosen[2]} | {"age"}
+    back = prepare.inverse_transform(points)["buys"]
+    assert [{*each.split("; ")} for each in back] == [{*each} for each in chosen]
+    other = prepare.transform({"buys": ["rye bread", "", "beer"], "age": [0.0] * 3})
+    assert prepare.inverse_transform(other[:1])["buys"] == ["rye bread"]
+    assert np.isnan(other[1, :3]).all()
+    street = [f"{name}, {place}" for name in "ABC" for place in ("Old Road", "Mill Lane")] * 9
+    assert kind_of(street) == "category"
+
+
+def test_times_of_day_lie_on_a_circle(tmp_path):
+    times = ["23:50", "00:10", "12:00", "18:30"] * 9
+    prepare = Prepare(scale="none")
+    points = prepare.fit_transform({"bed": times, "x": RNG.normal(size=len(times))})[:, :2]
+    assert prepare.columns_[0].kind == "clock"
+    apart = np.linalg.norm(points[0] - points[1:4], axis=1)
+    np.testing.assert_allclose(
+        apart, 2 * np.sin(np.pi / 24 * np.array([1 / 3, 11 + 5 / 6, 16 / 3]))
+    )
+    assert prepare.inverse_transform(np.hstack([points, points[:, :1]]))["bed"] == times
+    typed = [datetime.time(*map(int, each.split(":"))) for each in times]
+    assert kind_of(typed) == "clock"
+    assert kind_of(times, "duration") == "number"
+    assert kind_of(["03:12", "00:45", "11:20"] * 9) == "number"
+    with pytest.raises(ArgumentError, match="no times of day"):
+        Prepare(as_={"x": "clock"}).fit({"x": [1, 2, 3]})
+    path = tmp_path / "bed.csv"
+    path.write_text("\n".join(["bed", *times]))
+    model = KMeans(2, random_state=0).fit(path)
+    assert "bed is between 18:00 and 06:00" in str(explain(model, path))
+    with pytest.raises(ArgumentError, match="times of day, which queries do not read"):
+        to_sql(model)
 
 
 def test_places_lie_on_the_globe_in_kilometers():

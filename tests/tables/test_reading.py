@@ -508,6 +508,29 @@ def test_types_of_cells_in_open_document_tell_shares_amounts_and_dates(tmp_path)
     assert [one.unit for one in understood] == ["%", "EUR", "", ""]
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_lists_of_numbers_of_one_length_are_columns(suffix, tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(90, 5)).astype(np.float32)
+    vectors[:, 0] += np.repeat([0, 9, 18], 30)
+    frame = pd.DataFrame({"id": [f"d{n}" for n in range(90)], "vector": list(vectors)})
+    path = tmp_path / f"vectors.{suffix}"
+    if suffix == "parquet":
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    with pytest.warns(UserWarning, match='left out "id"'):
+        model = KMeans(3, random_state=0).fit(path)
+    assert model.preparation_.scale_ == "none"  # they share a unit
+    plain = KMeans(3, random_state=0).fit(vectors)
+    np.testing.assert_array_equal(model.predict(path), plain.labels_)
+    assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-6)
+    assert [*open_table(path).names] == ["id", *(f"vector.{place}" for place in range(5))]
+    frame.at[80, "vector"] = vectors[80, :2]
+    ragged = pa.table({"vector": pa.array(frame["vector"].to_list())}).to_batches(50)
+    with pytest.raises(TableError, match='"vector" has 2 numbers in one row and 5 in others'):
+        open_table(pa.Table.from_batches(ragged)).frame()
+
+
 @pytest.mark.parametrize("suffix", ["csv", "xlsx", "jsonl", "parquet"])
 def test_lists_in_json_are_told_to_be_left_out_and_are_written_again(suffix, run):
     rows = [{"x": x, "tags": ["a"] * (x % 3), "of": {"n": [{"y": x}]}} for x in (1, 3, 40, 44)]

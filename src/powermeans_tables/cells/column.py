@@ -173,6 +173,23 @@ class Cells:
         pairs = zip(counted.field(0).to_pylist(), counted.field(1).to_pylist(), strict=True)
         return {text: count for text, count in pairs if not is_unanswered(text)}
 
+    def choices(self, marks: str) -> Counter[str]:
+        """Count the choices that cells have, with one of these marks between them."""
+        found = Counter[str]()
+        for text, count in self.counts.items():
+            found.update(dict.fromkeys(_split(text, marks), count))
+        return found
+
+    def choices_of(self, words: Sequence[str]) -> FloatArray:
+        """Return which of these choices the cells have, 1 and 0, and NaN for missing cells."""
+        encoded, marks = self.texts.dictionary_encode(), marks_between(words)
+        found = np.full((len(encoded.dictionary) + 1, len(words)), np.nan)
+        for row, text in enumerate(encoded.dictionary.to_pylist()):
+            if not is_unanswered(text):
+                found[row] = np.isin(words, _split(text, marks))
+        places = encoded.indices.fill_null(len(found) - 1).to_numpy(zero_copy_only=False)
+        return np.asarray(found[places])
+
     @cached_property
     def reading(self) -> Reading:
         """How the texts are read: as those of other rows, or as these show."""
@@ -191,9 +208,14 @@ class Cells:
         if not self.is_text or self.type != "number":
             return self.hints.unit_of_numbers if self.type == "number" else ""
         unit = self.reading.unit
-        if self.form.kind == "duration":
+        if self.has_times:
             return f"s{unit}" if unit.startswith("/") else "s"
         return unit or self.form.currency or "%" * self.form.has_percent
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the cells are durations or times of day in text."""
+        return self.is_text and self.form.kind == "duration"
 
     @property
     def has_other_unit(self) -> bool:
@@ -253,7 +275,7 @@ class Cells:
     @cached_property
     def is_whole(self) -> bool:
         """Whether all numbers are whole, and not times."""
-        if types.is_duration(self.array.type) or (self.is_text and self.form.kind == "duration"):
+        if types.is_duration(self.array.type) or self.has_times:
             return False
         values = self.numbers[~np.isnan(self.numbers)]
         return bool(len(values)) and bool((values == np.rint(values)).all())
@@ -266,6 +288,15 @@ class Cells:
         codes = [-2 if is_unanswered(text) else places.get(text, -1) for text in known]
         indices = encoded.indices.fill_null(len(codes)).to_numpy(zero_copy_only=False)
         return np.asarray(np.array([*codes, -2], dtype=np.intp)[indices])
+
+
+def marks_between(words: Sequence[str] = ()) -> str:
+    """Return the marks that may stand between choices, none of which has one itself."""
+    return "".join(mark for mark in ";|," if not any(mark in word for word in words))
+
+
+def _split(text: str, marks: str) -> list[str]:
+    return [each.strip() for each in re.split(f"[{re.escape(marks)}]", text) if each.strip()]
 
 
 def plain_numbers(texts: Any) -> tuple[FloatArray, NDArray[np.bool_]] | None:
@@ -450,6 +481,6 @@ def one_array(column: Any) -> Any:
     """Return a column of a table as one array, texts plain."""
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    if is_text(column.type):
+    if is_text(column.type) or types.is_time(column.type):
         column = column.cast(pa.string())
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

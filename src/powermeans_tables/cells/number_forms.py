@@ -51,6 +51,7 @@ _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
 _DURATION = re.compile(r"-?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
+_TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 _DATES = {
     order: re.compile(
         day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:Z| ?\+?(-?\d{2}):?(\d{2}))?)?"
@@ -399,6 +400,18 @@ def _of_durations(texts: Any, form: Form) -> tuple[FloatArray, Any]:
     sign = np.where(_array_of(pc.fill_null(pc.starts_with(texts, "-"), False)), -1.0, 1.0)
     values = sign * (3600 * np.nan_to_num(hours) + 60 * minutes + seconds)
     return values, ~np.isnan(values)
+
+
+def hours_of_day(texts: Any) -> FloatArray:
+    """Return the hours since midnight of texts such as 08:30, NaN for others."""
+    hours, minutes, seconds = _fields(texts, _TIME_OF_DAY, "HMS").values()
+    return np.asarray(hours + minutes / 60 + np.nan_to_num(seconds) / 3600)
+
+
+def are_times_of_day(cells: Sequence[str]) -> bool:
+    """Return whether cells tell the time; those that end before noon may be durations."""
+    found = [_TIME_OF_DAY.fullmatch(cell) for cell in cells]
+    return bool(found) and all(found) and any(match and match[1] >= "12" for match in found)
 
 
 def _fields(texts: Any, pattern: re.Pattern[str], names: str) -> dict[str, FloatArray]:

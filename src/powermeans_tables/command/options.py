@@ -284,7 +284,7 @@ class Wanted(Results):
     )
     as_: list[str] | None = option(
         "What columns contain, with commas: plan=category,visits=count. Kinds are number, amount, "
-        "count, share, log, yes/no, category, ordered, date, place and ignore.",
+        "count, share, log, yes/no, category, choices, ordered, date, clock, place and ignore.",
         "--as",
         metavar="COLUMN=KIND",
     )

@@ -11,7 +11,8 @@ import numpy as np
 from powermeans.explaining.features import Feature
 from powermeans.types import FloatArray
 from powermeans_tables.cells.column import Cells
-from powermeans_tables.preparing.kinds import WORDS, Column
+from powermeans_tables.cells.number_forms import hours_of_day
+from powermeans_tables.preparing.kinds import SHARES, WORDS, Column
 
 EARTH_KM = 6371.0
 
@@ -29,13 +30,19 @@ class FeatureOfColumn(Feature):
 
     @property
     def is_of_words(self) -> bool:
-        return self.column.kind == "category"
+        return self.column.kind in SHARES
 
     def phrase(self, low: float, high: float) -> str:
         column, is_low = self.column, low == -np.inf
+        if column.kind == "clock":
+            said = [] if is_low else [f"is between {self._hours_above(low)}"]
+            said += [] if high == np.inf else [f"is not between {self._hours_above(high)}"]
+            return f"{column.name} {' and '.join(said)}"
         match column.kind:
             case "category":
                 return f"{column.name} {'is not' if is_low else 'is'} {column.words[self.part]}"
+            case "choices":
+                return f"{column.name} {'lacks' if is_low else 'has'} {column.words[self.part]}"
             case "yes/no":
                 return f"{column.name} is {'no' if is_low else 'yes'}"
             case "ordered":
@@ -43,6 +50,12 @@ class FeatureOfColumn(Feature):
                 inside = [word for word, level in pairs if low < level <= high]
                 return f"{column.name} is {' or '.join(inside)}"
         return Feature.phrase(self, low, high)
+
+    def _hours_above(self, value: float) -> str:
+        """Say when the sine or cosine of a time of day is above a value."""
+        reach = np.arccos(np.clip(value, -1, 1)) * 12 / np.pi
+        noon = (6.0, 0.0)[self.part]  # when it is highest
+        return f"{time_of_day(noon - reach)} and {time_of_day(noon + reach)}"
 
     def told(self, value: float) -> str:
         unit = self.column.unit
@@ -70,11 +83,13 @@ def features_of(columns: Iterable[Column]) -> list[Feature]:
 
 def names_of(column: Column) -> list[str]:
     """Return the names of the features of a column."""
-    if column.kind == "category":
+    if column.kind in SHARES:
         return [f"{column.name}: {word}" for word in _told_apart(column)]
     if column.kind == "place":
         axes = ("x km", "y km", "north km")
         return [f"{column.name}, {column.other}: {axis}" for axis in axes]
+    if column.kind == "clock":
+        return [f"{column.name}: {axis}" for axis in ("sine", "cosine")]
     return [column.name]
 
 
@@ -98,6 +113,8 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
                 found[places == -1] = 0.5  # a new word is neither of two
             found[places == -2] = np.nan
             return found
+        case "choices":
+            return cells.choices_of(column.words)
         case "yes/no" if column.words:  # a tick, or a blank for no
             codes = cells.codes_of(column.words)
             found = np.asarray(codes >= 0, dtype=np.float64)
@@ -108,11 +125,25 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
             return np.asarray(levels[cells.codes_of(column.words)][:, None])
         case "log":
             return np.log1p(cells.numbers)[:, None]
+        case "clock":
+            angles = hours_of_day(cells.texts) * np.pi / 12
+            return np.column_stack([np.sin(angles), np.cos(angles)])
         case "place" if other is not None:
             up, around = np.radians(cells.numbers), np.radians(other.numbers)
             axes = np.cos(up) * np.cos(around), np.cos(up) * np.sin(around), np.sin(up)
             return EARTH_KM * np.column_stack(axes)
     return cells.numbers[:, None]
+
+
+def time_of_day(hours: float) -> str:
+    """Say the time of an hour, of which 24 are none."""
+    minutes = round(60 * hours) % 1440
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def hours_in(features: FloatArray) -> FloatArray:
+    """Return the hours of the nearest times of day."""
+    return np.asarray(np.arctan2(*features.T) * 12 / np.pi)
 
 
 def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
@@ -122,9 +153,14 @@ def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
             if features.shape[1] == 1:
                 features = np.hstack([features, 1 - features])
             return [(column.name, [column.words[j] for j in np.argmax(features, axis=1)])]
+        case "choices":
+            chosen = [np.flatnonzero(row > 0.5) for row in features]
+            return [(column.name, ["; ".join(column.words[j] for j in row) for row in chosen])]
         case "ordered":
             apart = np.abs(features - np.array(column.levels))
             return [(column.name, [column.words[j] for j in np.argmin(apart, axis=1)])]
+        case "clock":
+            return [(column.name, [time_of_day(hour) for hour in hours_in(features)])]
         case "place":
             x, y, z = features.T
             latitudes = np.degrees(np.arctan2(z, np.hypot(x, y)))
@@ -133,8 +169,9 @@ def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
 
 
 def _told_apart(column: Column) -> list[str]:
-    """Return the words that have a feature: of two, the first says all."""
-    return column.words[:1] if len(column.words) == 2 else column.words
+    """Return the words that have a feature: of the two of a category, the first says all."""
+    is_pair = column.kind == "category" and len(column.words) == 2
+    return column.words[:1] if is_pair else column.words
 
 
 def noise_of(column: Column, points: FloatArray, random: np.random.RandomState) -> FloatArray:
@@ -151,7 +188,7 @@ def noise_of(column: Column, points: FloatArray, random: np.random.RandomState) 
         corners = np.zeros_like(drawn)
         corners[rows, own] = 1.0
         return np.asarray((1 / width + factor * (drawn - 1 / width) - corners) / scale)
-    if column.kind in ("category", "yes/no", "ordered"):
+    if column.kind in WORDS:
         steps = np.diff(column.levels) if len(column.levels) > 1 else np.ones(1)
         half = float(np.mean(steps)) / 2
         return np.asarray(random.uniform(-half, half, points.shape) / scale)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,9 +12,9 @@ import numpy as np
 
 from powermeans.errors import ArgumentError, some
 from powermeans.types import FloatArray
-from powermeans_tables.cells.column import Cells
+from powermeans_tables.cells.column import Cells, marks_between
 from powermeans_tables.cells.missing_codes import is_code
-from powermeans_tables.cells.number_forms import currencies_in
+from powermeans_tables.cells.number_forms import are_times_of_day, currencies_in
 from powermeans_tables.cells.ordered_words import levels_of
 
 NUMBERS = ("number", "amount", "count", "share")
@@ -23,16 +24,20 @@ KINDS = {
     "log": "logarithm, standardized",
     "yes/no": "as 1 and 0",
     "category": "a column of 1 and 0 for each value",
+    "choices": "a column of 1 and 0 for each choice",
     "ordered": "as 1, 2, 3, ...",
     "date": "as days since 1970",
+    "clock": "as points on a circle of 24 hours",
     "place": "as points on the globe, in kilometers",
     **dict.fromkeys(("identifier", "text", "constant", "empty", "ignore"), ""),
 }
 USED = tuple(kind for kind, done in KINDS.items() if done)
 UNUSED = ("ignore", "identifier")  # of the kinds that a user may name
-WORDS = ("yes/no", "category", "ordered")
+WORDS = ("yes/no", "category", "choices", "ordered")
+SHARES = ("category", "choices")  # whose features are the words
 
 MOST_CATEGORIES = 20
+_FEWEST_SEVERAL, _LONGEST_CHOICE = 0.2, 40
 Orders = Sequence[Sequence[str]]  # the words of each scale, from the lowest on
 _LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine"}
 _LONGITUDE = {"longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine"}
@@ -56,6 +61,7 @@ _ADDRESSES = re.compile(
 _NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
 # Weights of rows, of which most surveys make the mean 1, as few bodies and things have it.
 _WEIGHTS = {"weight", "weights", "wt", "wgt", "gewicht", "poids", "peso", "pondération"}
+_DURATIONS = {"duration", "dauer", "durée", "duración", "elapsed", "lap", "length", "pace", "split"}
 TWO_NUMBERS = "two numbers in a cell"
 NOT_READ = "numbers beside other text"
 CURRENCIES = "in several currencies"
@@ -146,8 +152,22 @@ def _as_told(cells: Cells, told: str, orders: Orders) -> Column:
         return _ordered(cells, levels, why)
     if told == "yes/no" and (ticked := _ticked(cells)):
         return ticked
+    if told == "choices":
+        marks = [mark for mark in marks_between() if any(mark in text for text in cells.counts)]
+        counts = cells.choices(marks[0] if marks else ";")
+        return Column(name, told, why, sorted(counts, key=lambda word: (-counts[word], word)))
     if told in ("yes/no", "category"):
         return replace(_category(cells, why), kind="category")
+    _refuse_told(cells, told)
+    unit = cells.unit if told in (*NUMBERS, "log") else ""
+    return Column(name, told, why, unit=unit)
+
+
+def _refuse_told(cells: Cells, told: str) -> None:
+    """Refuse a kind that cells cannot be of."""
+    name = cells.name
+    if told == "clock" and not cells.has_times:
+        raise ArgumentError(f'"{name}" has no times of day such as 08:30')
     if told in (*NUMBERS, "log", "date") and cells.type == "words":
         word, are = next(iter(cells.counts), ""), "dates" if told == "date" else "numbers"
         raise ArgumentError(f'"{name}" contains words such as {word!r:.40}, not {are}')
@@ -158,8 +178,6 @@ def _as_told(cells: Cells, told: str, orders: Orders) -> Column:
         )
     if told == "log" and np.nanmin(cells.numbers) < 0:
         raise ArgumentError(f'"{name}" has negative numbers, which have no logarithm')
-    unit = cells.unit if told in (*NUMBERS, "log") else ""
-    return Column(name, told, why, unit=unit)
 
 
 def _ticked(cells: Cells) -> Column | None:
@@ -187,6 +205,8 @@ def _column_of_words(cells: Cells, orders: Orders) -> Column:
             return replace(_ordered(cells, levels, "words with an order"), codes=codes)
     if len(currencies := currencies_in(counts)) > 1:
         return Column(name, "text", CURRENCIES, unit=some(currencies))
+    if choices := _choices(cells):
+        return choices
     why = _why_text(name, counts)
     if not why and n_words <= min(MOST_CATEGORIES, n_there / 2):
         return _category(cells, f"{n_words} values")
@@ -195,6 +215,23 @@ def _column_of_words(cells: Cells, orders: Orders) -> Column:
     if not why and n_words > 0.9 * n_there:
         return Column(name, "identifier", "nearly all values differ")
     return Column(name, "text", why or f"{n_words:,} different words")
+
+
+def _choices(cells: Cells) -> Column | None:
+    """Return a column of several choices in a cell; None if cells combine too few of them."""
+    n_there, n_different = sum(cells.counts.values()), len(cells.counts)
+    for mark in marks_between():
+        sizes = Counter[int]()
+        for text, count in cells.counts.items():
+            sizes[text.strip(f"{mark} ").count(mark)] += count
+        if min(n_there - sizes[0], n_there - max(sizes.values())) < _FEWEST_SEVERAL * n_there:
+            continue  # of a name and a street, each cell has one
+        counts = cells.choices(mark)
+        is_few = 3 <= len(counts) <= min(MOST_CATEGORIES, n_different - 1)
+        if is_few and min(counts.values()) > 1 and max(map(len, counts)) <= _LONGEST_CHOICE:
+            words = sorted(counts, key=lambda word: (-counts[word], word))
+            return Column(cells.name, "choices", f"any of {len(words)} in a cell", words)
+    return None
 
 
 def _why_text(name: str, counts: Mapping[str, int]) -> str:
@@ -231,11 +268,9 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
         return Column(name, "empty", "contains no values")
     if (values == values[0]).all():
         return _ticked(cells) or Column(name, "constant", "has one value")
+    if found := _of_unit(cells):
+        return found
     unit = cells.unit
-    if unit == "%":
-        return Column(name, "share", "percentages", unit=unit)
-    if unit and (cells.form.currency if cells.is_text else cells.hints.unit_of_numbers):
-        return Column(name, "amount", f"in {unit}", unit=unit)
     if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
         first, texts = cells.numbers[: cells.n_first], cells.some_texts if cells.is_text else ()
         why = why_identifier(name, first[~np.isnan(first)], texts, is_first=is_first)
@@ -250,6 +285,19 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if cells.is_whole and values.min() >= 0:
         return Column(name, "count", "whole numbers", unit=unit)
     return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
+
+
+def _of_unit(cells: Cells) -> Column | None:
+    """Return a column whose unit tells what it contains."""
+    name, unit = cells.name, cells.unit
+    is_clock = cells.has_times and not _DURATIONS & {*words_in(name)}
+    if is_clock and are_times_of_day(cells.some_texts):
+        return Column(name, "clock", "times of day")
+    if unit == "%":
+        return Column(name, "share", "percentages", unit=unit)
+    if unit and (cells.form.currency if cells.is_text else cells.hints.unit_of_numbers):
+        return Column(name, "amount", f"in {unit}", unit=unit)
+    return None
 
 
 def why_identifier(

@@ -18,7 +18,7 @@ from powermeans.scale.spooled import Spool
 from powermeans.system.free_memory import fits_into_memory
 from powermeans.types import FloatArray, IndexArray
 from powermeans_tables.cells.arrow import pa
-from powermeans_tables.cells.column import Cells, one_array
+from powermeans_tables.cells.column import Cells, marks_between, one_array
 from powermeans_tables.preparing import features
 from powermeans_tables.preparing.kinds import NUMBERS, WORDS, Column
 from powermeans_tables.reading.table import Table
@@ -80,7 +80,9 @@ class Encoder:
 
     def _note(self, column: Column, cells: Cells) -> None:
         if column.kind in WORDS and column.words:
-            lost = {word: n for word, n in cells.counts.items() if word not in column.words}
+            are_several = column.kind == "choices"
+            counts = cells.choices(marks_between(column.words)) if are_several else cells.counts
+            lost = {word: n for word, n in counts.items() if word not in column.words}
             seen = self.unknown.setdefault(column.name, Counter())
         else:
             lost, seen = cells.unread(), self.unread.setdefault(column.name, Counter())

@@ -85,8 +85,9 @@ class Prepare(TransformerMixin, BaseEstimator):
     ----------
     as_ : dict, optional
         The kinds of some columns, by name, where you know better: "number", "amount", "count",
-        "share", "log" (for its logarithm), "yes/no", "category", "ordered", "date", "place" or
-        "ignore" or "identifier", which leave a column out.
+        "share", "log" (for its logarithm), "yes/no", "category", "choices" (several in a cell),
+        "ordered", "date", "clock" (on a circle), "place" or "ignore" or "identifier", which leave
+        a column out.
     order : sequence of sequence of str, optional
         The words of each scale of answers, from the lowest to the highest.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
@@ -685,6 +686,10 @@ def _doubts_on_forms(forms: Mapping[str, Form], kind_of: Mapping[str, str]) -> I
             for sample, names in sorted(times.items())
         ]
         yield Note(f"times are read: {some(in_words)}")
+    if clocks := [name for name, kind in kind_of.items() if kind == "clock"]:
+        named, durations = [f'"{name}"' for name in clocks], Argument("as_", {clocks[0]: "number"})
+        said = f"times of day are on a circle: {some(named)}"
+        yield Note(said, way_out=(durations, " takes durations"))
     dates = [
         f'{form.sample} in "{name}"'
         for name, form in forms.items()

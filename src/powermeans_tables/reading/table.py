@@ -10,17 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import TableError
+from powermeans.errors import TableError, counted
 from powermeans.points.streams import Stream
 from powermeans.scale.files import check_unchanged, state_of
 from powermeans.system.attributes import cached_property, forget
 from powermeans.types import IndexArray
-from powermeans_tables.cells.arrow import pa
+from powermeans_tables.cells.arrow import pa, pc, types
 from powermeans_tables.reading.text_form import distinct, notes_below, subtotals_in, sums_up
 
 # Cells that are looked at to understand columns, and the fewest and most of the first rows.
@@ -66,7 +67,59 @@ class Rows:
     def of(cls, table: Any, name: str, **more: Any) -> Rows:
         """Return the rows of a table of Arrow in memory."""
         names = distinct(table.column_names)
-        return cls(name=name, names=names, read=table.rename_columns(names).to_batches, **more)
+        return cls.widened(name, table.rename_columns(names).to_batches, table.schema, names, more)
+
+    @classmethod
+    def widened(
+        cls,
+        name: str,
+        read: Callable[[], Iterator[Any]],
+        schema: Any,
+        names: Sequence[str],
+        more: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Rows:
+        """Return rows with a column for each place of lists of numbers that are equally long."""
+        kinds = zip(names, schema.types, strict=True)
+        lists = {one: kind for one, kind in kinds if _is_list_of_numbers(kind)}
+        widths = dict[str, int]()
+        for batch in itertools.islice(read(), 1) if lists else ():
+            lengths = {one: pc.unique(pc.list_value_length(batch.column(one))) for one in lists}
+            known = {one: [n for n in each.to_pylist() if n] for one, each in lengths.items()}
+            widths = {one: each[0] for one, each in known.items() if len(each) == 1}
+        if not widths:
+            return cls(name=name, names=tuple(names), read=read, **more)
+        wide = {one: [f"{one}.{place}" for place in range(widths.get(one, 0))] for one in names}
+        every = distinct([new for one in names for new in wide[one] or [one]])
+
+        def read_wide() -> Iterator[Any]:
+            for batch in read():
+                for one, width in widths.items():
+                    _refuse_other_lengths(name, one, batch.column(one), width)
+                columns = [
+                    pc.list_element(batch.column(one), place) if wide[one] else batch.column(one)
+                    for one in names
+                    for place in range(max(len(wide[one]), 1))
+                ]
+                yield pa.RecordBatch.from_arrays(columns, names=every)
+
+        return cls(name=name, names=tuple(every), read=read_wide, **more)
+
+
+def _is_list_of_numbers(kind: Any) -> bool:
+    is_list = types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+    return bool(
+        is_list and (types.is_integer(kind.value_type) or types.is_floating(kind.value_type))
+    )
+
+
+def _refuse_other_lengths(name: str, column: str, lists: Any, width: int) -> None:
+    others = pc.fill_null(pc.not_equal(pc.list_value_length(lists), width), False)
+    if pc.any(others).as_py():
+        length = len(lists[pc.index(others, True).as_py()])
+        raise TableError(
+            f'{name}: "{column}" has {counted(length, "number")} in one row and {width} in others',
+            "give all rows as many",
+        )
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,8 @@ def map_of(subject: Subject, rows: Rows) -> Map:
     shares = np.square(subject.profile.columns.deviations)
     for j, field in enumerate(fields):
         if field.column.kind == "place" and shares[field.places].sum() > 0.5 * shares.sum():
-            both = np.vstack([rows.values[j], own[:, field.places]])
+            given, near = rows.values[j], own[rows.labels, field.places]
+            both = np.vstack([np.where(np.isnan(given), near, given), own[:, field.places]])
             both = np.array([field.coordinates(one)[::-1] for one in both])
             wide = 1 / max(0.1, math.cos(math.radians(float(both[:, 1].mean()))))
             ends = both[: len(rows.labels)], both[len(rows.labels) :]

@@ -16,7 +16,7 @@ from powermeans.errors import ArgumentError
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Columns, Tally
 from powermeans.types import FloatArray
 from powermeans_tables.preparing import features
-from powermeans_tables.preparing.kinds import Column
+from powermeans_tables.preparing.kinds import SHARES, WORDS, Column
 from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.report.text import decimals_of, fixed, percent
 
@@ -39,7 +39,7 @@ class Field:
     @property
     def is_number(self) -> bool:
         """Whether its values are numbers rather than words."""
-        return self.column.kind not in ("category", "ordered", "yes/no", "place", "date")
+        return self.column.kind not in (*WORDS, "place", "clock", "date")
 
     def mean(self, values: FloatArray) -> str:
         """Say the mean of its features: for words, the largest shares."""
@@ -47,7 +47,7 @@ class Field:
         if math.isnan(first):
             return "missing"
         match column.kind:
-            case "category":
+            case "category" | "choices":
                 shares = zip(column.words, self.shares(values), strict=True)
                 found = sorted(shares, key=lambda pair: -pair[1])[:3]
                 told = [f"{word} {percent(share)}" for word, share in found if share >= 0.045]
@@ -60,6 +60,8 @@ class Field:
                 (lat, lon), gap = self.coordinates(values), "\u00a0"
                 north, east = "N" if lat >= 0 else "S", "E" if lon >= 0 else "W"
                 return f"{abs(lat):.2f}°{gap}{north}, {abs(lon):.2f}°{gap}{east}"
+            case "clock":
+                return str(features.decode(column, values[None, :2])[0][1][0])
             case "date":
                 return str(np.datetime64(round(first), "D"))
         return self._number(first, self.decimals)
@@ -69,6 +71,8 @@ class Field:
         first = float(values[0])
         if math.isnan(first):
             return "missing"
+        if self.column.kind == "choices":
+            return str(features.decode(self.column, values[None])[0][1][0]) or "none"
         if self.column.kind == "category":
             shares = self.shares(values)
             return self.column.words[int(np.argmax(shares))] if max(shares) > 0.5 else "other"
@@ -85,7 +89,7 @@ class Field:
     def shares(self, values: FloatArray) -> list[float]:
         """Return the share of each word of a category; of two words one has a feature."""
         found = [float(value) for value in values]
-        return [found[0], 1 - found[0]] if len(self.column.words) == 2 else found
+        return [found[0], 1 - found[0]] if len(found) < len(self.column.words) else found
 
     def coordinates(self, values: FloatArray) -> tuple[float, float]:
         """Return the latitude and longitude of a place."""
@@ -98,11 +102,15 @@ class Field:
         """Return the lines of a chart: names, means as text, and how far they are from all rows."""
         column, own, whole = self.column, means[:, self.places], of_all[self.places]
         names, texts = [column.name], [[self.mean(one) for one in own]]
-        if column.kind == "category":
+        if column.kind in SHARES:
             own, whole = np.array([self.shares(one) for one in own]), np.array(self.shares(whole))
             names = [f"{column.name}: {word}" for word in column.words]
             texts = [[percent(min(max(share, 0), 1)) for share in line] for line in own.T]
         reach = self.deviation
+        if column.kind == "clock":
+            hours = features.hours_in(np.vstack([whole, own]))
+            own, whole = ((hours - hours[0] + 12) % 24 - 12)[1:, None], np.zeros(1)
+            reach = float(np.nanmax(np.abs(own)))
         if column.kind == "place":
             own = np.array([self.coordinates(one) for one in own])
             whole, names = np.array(self.coordinates(whole)), [column.name, column.other]
@@ -116,7 +124,7 @@ class Field:
     def phrase(self, mean: FloatArray, of_all: FloatArray, score: float) -> str:
         """Say in few words how a cluster differs from all rows."""
         column, name = self.column, self.column.name.replace("_", " ").strip()
-        if column.kind == "category":
+        if column.kind in SHARES:
             shares, all_shares = self.shares(mean), self.shares(of_all)
             excess = [share - other for share, other in zip(shares, all_shares, strict=True)]
             place = int(np.argmax(excess))
@@ -128,6 +136,8 @@ class Field:
             east = (lon - west + 180) % 360 - 180
             angle = math.atan2(lat - south, east * math.cos(math.radians(lat)))
             return _COMPASS[round(angle / (math.pi / 4)) % 8]
+        if column.kind == "clock":
+            return f"{name} around {self.mean(mean)}"
         up, down = ("later", "earlier") if column.kind == "date" else ("higher", "lower")
         return f"{'much ' * bool(score >= 2)}{up if mean[0] > of_all[0] else down} {name}"
 
@@ -244,7 +254,7 @@ class Profile:
             if self.scores[label, j] < least and field.column.kind != "place":
                 continue
             text, of_all = field.mean(mean[field.places]), field.mean(self.of_all[field.places])
-            is_compared = field.column.kind not in ("category", "place") and len(self.clusters) > 1
+            is_compared = field.column.kind not in (*SHARES, "place") and len(self.clusters) > 1
             compared = f"(average {of_all})" if is_compared else ""
             yield field.name, text, compared
 
