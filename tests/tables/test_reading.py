@@ -399,6 +399,29 @@ def test_the_mark_that_excel_needs_before_utf_8_is_written_again(run):
     assert read_frame("out.csv").column_names[0] == "größe"
 
 
+def test_headers_of_two_rows_are_joined_hidden_rows_left_out_and_formats_kept(run):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in [["Report of all shops"], [], ["Shop", "Sales", None, "Costs"]]:
+        sheet.append(row)
+    sheet.append([None, "Store", "Online", "Rent"])
+    for merged in ("A1:D1", "A3:A4", "B3:C3"):
+        sheet.merge_cells(merged)
+    for row in range(5, 45):
+        sheet.append([f"shop {row}", row % 2 * 50.0 + row / 8, 900.5 - row, row / 100])
+        sheet.cell(row, 2).number_format = '#,##0.00 "€"'
+        sheet.cell(row, 4).number_format = "0.0%"
+        sheet.row_dimensions[row].hidden = row in (7, 44)
+    book.save("in.xlsx")
+    found = open_table("in.xlsx")
+    assert found.names == ("Shop", "Sales: Store", "Sales: Online", "Costs: Rent")
+    assert found.n_rows == 38
+    assert "2 hidden rows left out" in found.how_read
+    run("fit in.xlsx -k 2 -q -o out.xlsx")
+    _, first = [*openpyxl.load_workbook("out.xlsx").active.iter_rows(max_row=2, max_col=4)]
+    assert [cell.number_format for cell in first] == ["General", '#,##0.00 "€"', "General", "0.0%"]
+
+
 def test_dates_of_a_workbook_are_written_as_dates(run):
     days = [datetime.date(2024, 1, 1 + i) for i in range(20)]
     rows = ((day, i % 2 * 50 + i % 3) for i, day in enumerate(days))

@@ -14,6 +14,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def write_rows(
     types = {} if Path(path).suffix.lower() in _MARKS else _types_of(table)
     tables = zip(table.batches(), _of_all_rows(added, data), strict=True)
     whole = (_beside(batch, columns, types) for batch, columns in tables)
-    _write(path, whole, table.first.delimiter, table.first.encoding)
+    _write(path, whole, table.first.delimiter, table.first.encoding, table.units)
 
 
 def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
@@ -143,7 +144,13 @@ def _arrow_of(values: NDArray[Any]) -> Any:
     return pa.array(values, mask=~is_present)
 
 
-def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> None:
+def _write(
+    path: str,
+    tables: Iterable[Any],
+    delimiter: str,
+    encoding: str,
+    units: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Write tables of one schema, one after the other; a file appears once it is complete."""
     suffix = Path(path).suffix.lower()
     if path == "-":
@@ -157,7 +164,7 @@ def _write(path: str, tables: Iterable[Any], delimiter: str, encoding: str) -> N
             write_npy(file, (each.to_numpy() for each in clusters))
         elif suffix == ".xlsx":
             whole = pa.concat_tables(tables)
-            sheets.write(file, whole.column_names, [*map(values_of, whole.columns)], path)
+            sheets.write(file, whole.column_names, [*map(values_of, whole.columns)], path, units)
         elif suffix == ".jsonl":
             file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
         else:

@@ -10,9 +10,11 @@ import pickle
 import sys
 from typing import Any
 
+_MOST_ABOVE = 20  # rows
+
 
 def main(libraries: str, path: str, most_memory: str, most_seconds: str, wanted: str) -> None:
-    """Write the cells that each sheet has, the one that is read, its first column and its rows."""
+    """Write the cells that each sheet has, and what `Sheet` has of the one that is read."""
     sys.path.append(libraries)
     try:
         _limit(int(most_memory), int(most_seconds))
@@ -24,9 +26,12 @@ def main(libraries: str, path: str, most_memory: str, most_seconds: str, wanted:
         cells = {each: sheet.to_python() for each, sheet in sheets.items()}
         sizes = {each: sum(len(row) - row.count("") for row in cells[each]) for each in cells}
         sheet = max(sizes, key=lambda each: sizes[each], default="")
-        first = (sheets[sheet].start or (0, 0))[1] if sheets else 0
+        start = (sheets[sheet].start or (0, 0)) if sheets else (0, 0)
         rows = [list(map(_plain, row)) for row in cells.get(sheet, [])]
-        found: Any = {each: sizes.get(each, 0) for each in names}, sheet, first, rows
+        merged = [(*a, *b) for a, b in (sheets and sheets[sheet].merged_cell_ranges) or ()]
+        wide = [(a - start[0], b - start[1], d - start[1]) for a, b, c, d in merged if a == c]
+        wide = [each for each in wide if each[0] < _MOST_ABOVE]
+        found: Any = {each: sizes.get(each, 0) for each in names}, sheet, start, rows, wide
     except MemoryError:
         sys.exit(1)
     except BaseException as error:  # Calamine panics with one that is no Exception

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 from xml.etree import ElementTree
 
-from powermeans.errors import Argument, TableError, listed, nearest, some
+from powermeans.errors import Argument, TableError, counted, listed, nearest, some
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading import calamine, text_form
 from powermeans_tables.reading.damage import UNPACKING, damaged
@@ -31,6 +31,8 @@ _UNIT = re.compile(r"(%)|\[\$([^\]-]{1,5})|(?<!\[)([$€£¥₹])")
 _PERCENT = {"9": "0%", "10": "0.00%"}  # the formats that are in no list
 _RELATIONS = "xl/_rels/workbook.xml.rels"
 _N_LOOKED_AT = 2**18
+_HIDDEN = re.compile(rb'<(?:\w+:)?row(?=[^>]*\shidden="(?:1|true)")[^>]*?\sr="(\d{1,7})"')
+_LONGEST_TAG = 2**10
 # What a workbook may take to read, with so much for each byte of the file.
 _MEMORY, _MEMORY_FOR_EACH_BYTE = 10**9, 40
 _SECONDS, _SECONDS_FOR_EACH_MB = 10, 2
@@ -50,11 +52,15 @@ def is_workbook(path: Path, start: bytes) -> bool:
 def read(file: File) -> Rows:
     """Return the rows of a sheet, how it was found, and doubts on its first row and units."""
     path, name, wanted = file.path, file.name, file.options.get("array")
-    sizes, sheet, first, cells = _read_apart(path, name, wanted or "")
+    sizes, sheet, (first_row, first), cells, merged = _read_apart(path, name, wanted or "")
     if wanted is not None and wanted not in sizes:
         raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, list(sizes))}')
     if not sizes.get(sheet):
         raise TableError(f"{name} has no cells with anything in them")
+    hidden = {row - first_row for row in _hidden_rows(path, sheet)}
+    n_hidden = sum(row in hidden and {*each} != {None} for row, each in enumerate(cells))
+    shown = [[None] * len(each) if row in hidden else each for row, each in enumerate(cells)]
+    cells = _with_one_header(shown, merged)
     used = [j for j, column in enumerate(zip(*cells, strict=True)) if {*column} - {None}]
     chosen = [[row[j] for j in used] for row in cells]
     table, around, doubts = _table_of(chosen, name, file.options.get("header"))
@@ -72,12 +78,16 @@ def read(file: File) -> Rows:
     if unlike:
         doubts.append(f"cells in several units are read as if in one: {some(unlike)}")
     others = [each for each in sizes if each != sheet and sizes[each]]
-    said = [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
+    said = [f"{counted(n_hidden, 'hidden row')} left out"] if n_hidden else []
+    said += [f'sheet "{sheet}" is read, and not {listed(others)}'] if others else []
     return Rows.of(table, name, how_read=said + around, doubts=doubts, units=units)
 
 
-def _read_apart(path: Path, name: str, wanted: str) -> tuple[dict[str, int], str, int, Any]:
-    """Return how many cells each sheet has, the sheet that is read, its first column and rows."""
+def _read_apart(path: Path, name: str, wanted: str) -> Any:
+    """Return how many cells each sheet has, and the name, start and rows of the one that is read.
+
+    Behind these is in which of the rows cells are merged from one column to another.
+    """
     found, size = importlib.util.find_spec("python_calamine"), path.stat().st_size
     if found is None or found.origin is None:
         raise TableError('this needs python-calamine: pip install "powermeans[cli]"')
@@ -104,7 +114,24 @@ def _read_apart(path: Path, name: str, wanted: str) -> tuple[dict[str, int], str
             process.kill()
     if isinstance(said, str):
         raise damaged(name, "Excel or OpenDocument", said)
-    return cast("tuple[dict[str, int], str, int, Any]", said)
+    return said
+
+
+def _with_one_header(
+    cells: Sequence[Sequence[Any]], merged: Sequence[tuple[int, int, int]]
+) -> Sequence[Sequence[Any]]:
+    """Join the name of several columns, in merged cells, and the names of each below it."""
+    for top in sorted({row for row, _, _ in merged if row + 1 < len(cells)}):
+        names, below = list(cells[top]), cells[top + 1]
+        for left, right in ((left, right) for row, left, right in merged if row == top):
+            names[left : right + 1] = [names[left]] * (right + 1 - left)
+        pairs = list(zip(names, below, strict=True))
+        is_title = len({*names} - {None}) == 1 and None not in names
+        is_title |= any(len({*above} - {None}) > 1 for above in cells[:top])  # or a row of data
+        if not is_title and all(isinstance(each or "", str) for pair in pairs for each in pair):
+            of_two = [": ".join(filter(None, pair)) or None for pair in pairs]
+            return [*cells[:top], of_two, *cells[top + 2 :]]
+    return cells
 
 
 def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:
@@ -116,9 +143,6 @@ def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:
     with contextlib.suppress(*_BROKEN), zipfile.ZipFile(path) as archive:
         if "content.xml" in archive.namelist():
             return _units_of_open_document(archive, sheet)
-        relations = {each["Id"]: each["Target"] for _, each in _tags(archive, _RELATIONS, "Id")}
-        sheets = {each["name"]: each for tag, each in _tags(archive, "xl/workbook.xml", "sheetId")}
-        (key,) = (value for name, value in sheets[sheet].items() if name.endswith("}id"))
         formats, units, is_of_cells = dict(_PERCENT), list[str](), False
         for tag, each in _tags(archive, "xl/styles.xml"):
             is_of_cells = tag == "cellXfs" or (is_of_cells and tag != "cellStyles")
@@ -128,10 +152,34 @@ def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:
                 code = formats.get(each.get("numFmtId", ""), "")
                 match = _CURRENCY.search(code) or _UNIT.search(_LITERAL.sub("", code))
                 units.append(match[match.lastindex or 0].strip() if match else "")
-        for _, each in _tags(archive, f"xl/{relations[key].removeprefix('/xl/')}", "r"):
+        for _, each in _tags(archive, _place_of(archive, sheet), "r"):
             if letters := re.match("[A-Z]+", each["r"]):
                 place = functools.reduce(lambda n, letter: 26 * n + ord(letter) - 64, letters[0], 0)
                 found.setdefault(place - 1, Counter())[units[int(each.get("s", 0))]] += 1
+    return found
+
+
+def _place_of(archive: zipfile.ZipFile, sheet: str) -> str:
+    """Return the file that has the cells of a sheet."""
+    relations = {each["Id"]: each["Target"] for _, each in _tags(archive, _RELATIONS, "Id")}
+    sheets = {each["name"]: each for tag, each in _tags(archive, "xl/workbook.xml", "sheetId")}
+    (key,) = (value for name, value in sheets[sheet].items() if name.endswith("}id"))
+    return f"xl/{relations[key].removeprefix('/xl/')}"
+
+
+def _hidden_rows(path: Path, sheet: str) -> set[int]:
+    """Return the rows that a filter or a person has hidden in a workbook of Excel, from 0."""
+    found, kept = set[int](), b""
+    with (
+        contextlib.suppress(*_BROKEN),
+        zipfile.ZipFile(path) as archive,
+        archive.open(_place_of(archive, sheet)) as file,
+    ):
+        while block := file.read(_N_LOOKED_AT):
+            text = kept + block
+            if b"hidden" in text:  # for which to look takes a tenth of the time
+                found |= {int(row) - 1 for row in _HIDDEN.findall(text)}
+            kept = text[-_LONGEST_TAG:]
     return found
 
 
@@ -179,7 +227,11 @@ def _table_of(
 
 
 def write(
-    path: str | Any, names: Sequence[str], columns: Sequence[Sequence[Any]], name: str
+    path: str | Any,
+    names: Sequence[str],
+    columns: Sequence[Sequence[Any]],
+    name: str,
+    units: Mapping[str, str],
 ) -> None:
     """Write columns as a workbook of Excel; a text that begins as a formula stays a text."""
     try:
@@ -191,20 +243,28 @@ def write(
         ) from None
     book = openpyxl.Workbook(write_only=True)
     sheet = book.create_sheet("clusters")
-    for row in [tuple(names), *zip(*columns, strict=True)]:
-        sheet.append([_cell(sheet, value) for value in row])
+    known = (units.get(each, "") for each in names)
+    forms = ["0.0%" if unit == "%" else unit and f'#,##0.00 "{unit}"' for unit in known]
+    sheet.append([_cell(sheet, each) for each in names])
+    for row in zip(*columns, strict=True):
+        sheet.append([_cell(sheet, *each) for each in zip(row, forms, strict=True)])
     book.save(path)
 
 
-def _cell(sheet: Any, value: Any) -> Any:
+def _cell(sheet: Any, value: Any, form: str = "") -> Any:
     if isinstance(value, datetime.datetime):
         there = value.replace(tzinfo=None)
         return there if there.time() != datetime.time() else there.date()
     if isinstance(value, bytes):
         value = value.decode(errors="replace")
-    if not isinstance(value, str | list | dict):
-        return value
     from openpyxl.cell import WriteOnlyCell
+
+    if not isinstance(value, str | list | dict):
+        if not form or not isinstance(value, int | float):
+            return value
+        cell = WriteOnlyCell(sheet, value)
+        cell.number_format = form
+        return cell
     from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
 
     cell = WriteOnlyCell(sheet, ILLEGAL_CHARACTERS_RE.sub("", str(value)))
