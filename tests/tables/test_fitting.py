@@ -172,6 +172,17 @@ def test_columns_are_scaled_where_one_would_decide_everything_and_that_is_told(r
     assert run("fit constant.csv -k 2 -q --json").json["columns"] == ["b", "c"]
 
 
+@pytest.mark.parametrize("step", [0, 9])
+def test_clusters_that_are_the_words_of_a_column_are_doubted(step, run):
+    heights, words = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
+    rows = [
+        f"{'mf'[n]},{x + step * n},{y + step * n}" for n, (x, y) in zip(words, heights, strict=True)
+    ]
+    Path("in.csv").write_text("\n".join(["sex,width,height", *rows]))
+    said = 'check this: the clusters are the words of "sex" (--as sex=ignore shows what others say)'
+    assert (said in run("fit in.csv -k 2 -q -o out.csv").out) == (step == 0)
+
+
 def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
     rows = [[*row, ""] for row in two_groups()]
     rows[3][0] = rows[8][1] = "unknown"

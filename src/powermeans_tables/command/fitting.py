@@ -18,7 +18,7 @@ import numpy as np
 
 from powermeans.engine.seeds.orders import row_keys
 from powermeans.engine.stopping import MaxSeconds
-from powermeans.errors import TableError, counted
+from powermeans.errors import Argument, TableError, counted
 from powermeans.methods.balanced.balanced_kmeans import BalancedKMeans
 from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
@@ -78,6 +78,10 @@ def fit(files: DataFiles, wanted: Wanted, screen: Screen) -> None:
         if is_in_parts:  # an interrupted fit knows it only of the centers one sweep earlier
             model.inertia_ = -found.tally.score
         fitted = _with_proof(fitted, wanted)
+        if word := len(found.profile.fields) > 1 and found.profile.only_word:
+            way_out = failures.typed([Argument("as_", {word: "ignore"}), " shows what others say"])
+            note = Note(f'the clusters are the words of "{word}"', True, [way_out])
+            fitted = replace(fitted, why_k=[*fitted.why_k, note])
         _write(fitted, found, wanted, done)
         _tell(fitted, found, wanted, screen)
         if screen.as_json:

@@ -142,6 +142,7 @@ class Field:
         return f"{'much ' * bool(score >= 2)}{up if mean[0] > of_all[0] else down} {name}"
 
 
+_NEARLY_ALL, _HARDLY = 0.95, 0.1
 _COMPASS = "east", "north-east", "north", "north-west", "west", "south-west", "south", "south-east"
 
 
@@ -243,6 +244,16 @@ class Profile:
         """Return the fields that tell a cluster, or all clusters, apart most."""
         heights = self.scores[self.weighing].max(axis=0) if label is None else self.scores[label]
         return [int(j) for j in np.argsort(-heights, kind="stable")[:most]]
+
+    @property
+    def only_word(self) -> str | None:
+        """Return the column whose words alone are the clusters, if the others hardly differ."""
+        shares = np.array([one.share for one in self.clusters])
+        told = np.nan_to_num(shares @ np.square(np.nan_to_num(self.scores)))  # of the variance
+        most = int(np.argmax(told))
+        others = np.delete(told, most)
+        is_one = self.fields[most].column.kind in WORDS and told[most] > _NEARLY_ALL
+        return self.fields[most].name if is_one and others.mean() < _HARDLY else None
 
     def facts(self, label: int, least: float = 0.0) -> Iterator[tuple[str, str, str]]:
         """Yield name, mean and that of all in the three fields that set a cluster apart most.
