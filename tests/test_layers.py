@@ -49,9 +49,9 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36975,
-    "lines of powermeans_tables": 10287,
+    "lines of powermeans_tables": 10296,
     "lines of native": 13417,
-    "lines of tests": 27488,
+    "lines of tests": 27495,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

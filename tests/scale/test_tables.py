@@ -346,7 +346,7 @@ def many(first, last):
 @pytest.mark.filterwarnings("ignore:.*decides")
 def test_a_word_in_late_rows_is_none_of_those_before_and_is_told(rows_per_part, write):
     data = open_data(write("a.csv", many(("red", "blue"), "green")), rows_per_part=rows_per_part)
-    with pytest.warns(UserWarning, match=r'"x" has "green" \(1 row\), the first rows lack'):
+    with pytest.warns(UserWarning, match=r'"x" has "green" \(1 row\), none of its words'):
         model = KMeans(2, random_state=0).fit(data)
     assert model.feature_names_in_.tolist() == ["x: red", "y"]
     late = {"x": ["red", "green", "blue"], "y": [1, 1, 1]}

@@ -707,12 +707,19 @@ def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
         assert read_frame(tmp_path / "a.csv")["sales"].to_pylist() == ["0", "1", "3"]
 
 
-@pytest.mark.parametrize("encoding", ["shift_jis", "euc_kr", "gb18030"])
-def test_east_asian_encodings_are_found(encoding, tmp_path):
-    words = {"shift_jis": "東京都 さくら", "euc_kr": "서울 안녕하세요", "gb18030": "北京 你好世界"}
-    text = "地域,x\n" + f"{words[encoding]},2\n" * 9
-    (tmp_path / "a.csv").write_bytes(text.encode(encoding))
-    assert read_frame(tmp_path / "a.csv").column_names == ["地域", "x"]
+@pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "euc_kr", "gb18030", "cp1251"])
+def test_encodings_of_other_letters_are_found(encoding, tmp_path):
+    words = {
+        "shift_jis": "東京都 さくら",
+        "euc_jp": "名前 満足度は高い 東京都 大阪市",
+        "euc_kr": "서울 안녕하세요",
+        "gb18030": "北京 你好世界",
+        "cp1251": "Район Северный Южный пшеница картофель молоко",
+    }
+    name, *texts = words[encoding].split()
+    lines = "\n".join([f"{name},x", *(f"{text},2" for text in texts * 9)])
+    (tmp_path / "a.csv").write_bytes(lines.encode(encoding))
+    assert read_frame(tmp_path / "a.csv").column_names == [name, "x"]
     text = "Temperatur (°C),Âge\n" + "Köln,10.3 °C\n" * 9
     (tmp_path / "a.csv").write_bytes(text.encode("cp1252"))
     assert read_frame(tmp_path / "a.csv").column_names == ["Temperatur (°C)", "Âge"]

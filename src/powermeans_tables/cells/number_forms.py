@@ -29,6 +29,7 @@ UNANSWERED = frozenset(
         *("sans réponse", "ne sait pas", "je ne sais pas"),
         *("no sabe", "no contesta", "ns/nc", "prefiero no decirlo", "non so", "non risponde"),
         *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
+        *("нет данных", "н/д", "не знаю", "затрудняюсь ответить", "bd", "brak danych", "onbekend"),
         *("keine angabe", "k.a.", "k. a.", "weiß nicht", "weiss nicht", "unbekannt", "inconnu"),
         *("#value!", "#div/0!", "#ref!", "#nv", "#wert!", "nv", "n.v.", "undefined"),
     )

@@ -37,7 +37,7 @@ WORDS = ("yes/no", "category", "choices", "ordered")
 SHARES = ("category", "choices")  # whose features are the words
 
 MOST_CATEGORIES = 20
-_FEWEST_SEVERAL, _LONGEST_CHOICE = 0.2, 40
+_FEWEST_SEVERAL, _MOST_RECUR, _LONGEST_CHOICE = 0.2, 0.95, 40
 Orders = Sequence[Sequence[str]]  # the words of each scale, from the lowest on
 _LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine"}
 _LONGITUDE = {"longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine"}
@@ -226,9 +226,11 @@ def _choices(cells: Cells) -> Column | None:
             sizes[text.strip(f"{mark} ").count(mark)] += count
         if min(n_there - sizes[0], n_there - max(sizes.values())) < _FEWEST_SEVERAL * n_there:
             continue  # of a name and a street, each cell has one
-        counts = cells.choices(mark)
+        mentions = cells.choices(mark)
+        counts = {word: n for word, n in mentions.items() if n > 1}
         is_few = 3 <= len(counts) <= min(MOST_CATEGORIES, n_different - 1)
-        if is_few and min(counts.values()) > 1 and max(map(len, counts)) <= _LONGEST_CHOICE:
+        is_few &= sum(counts.values()) >= _MOST_RECUR * mentions.total()
+        if is_few and max(map(len, counts)) <= _LONGEST_CHOICE:
             words = sorted(counts, key=lambda word: (-counts[word], word))
             return Column(cells.name, "choices", f"any of {len(words)} in a cell", words)
     return None

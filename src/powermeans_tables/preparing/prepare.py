@@ -649,7 +649,7 @@ def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
     for said, is_doubt in ((doubts, True), (others, False)):
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
-    yield from _notes_on_unknown(encoder.unknown, "the first rows lack")
+    yield from _notes_on_unknown(encoder.unknown, "none of its words")
     bounds = [f'"{name}"' for name, cells in encoder.cells.items() if cells.is_bounded]
     if bounds:
         what = 'limits are read, "<1" as half of it and ">1" as 1'

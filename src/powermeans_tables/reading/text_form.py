@@ -29,11 +29,13 @@ from powermeans_tables.reading.damage import NoRowsError
 _TOTALS = re.compile(
     r"(?:(?:.*\W)?(?:grand|sub|net|overall)[- ]?)?totals?|.*(?:合計|小計|总计|小计|합계)|sum"
     r"|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
-    r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media",
+    r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media"
+    r"|totaal|razem|celkem|summa|toplam|(?:всего|итого)(?: .*)?",
     re.IGNORECASE,
 )
 _SUBTOTAL = (
     r"(?i)^(?:\S+\s+){0,3}(?:sub[- ]?totals?|zwischensumme|sous-total|\S*小計|\S*小计)[:.]?$"
+    r"|^(?:итого|всего)(?: .*)?$"
 )
 _COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 _SAMPLE_LINES = 50
@@ -41,7 +43,10 @@ _SAMPLE_COLUMNS = 200
 _MOST_ROWS = 2_000
 _MOST_TITLES = 15
 _MOST_NOTES = 5
-_EAST_ASIAN = ("cp932", "shift_jis", "euc_jp", "gb18030", "gbk", "big5", "cp949", "euc_kr")
+_OF_OTHER_LETTERS = (
+    *("cp932", "shift_jis", "euc_jp", "gb18030", "gbk", "big5", "cp949", "euc_kr"),
+    *("cp1251", "koi8_r", "cp1253", "cp1256"),
+)
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 
 
@@ -113,8 +118,8 @@ def _encoding_of(start: bytes, name: str) -> str:
             except ImportError:
                 way_out = 'pip install "powermeans[cli]", or pass ', Argument("encoding")
                 raise TableError(f"{name} is no UTF-8", *way_out) from None
-            found = from_bytes(start).best()
-            if found is not None and found.encoding in _EAST_ASIAN:
+            found = from_bytes(start, threshold=0.5, cp_isolation=[*_OF_OTHER_LETTERS]).best()
+            if found is not None:
                 return str(found.encoding)
         # These bytes have no letter in cp1252, which otherwise has all letters of Latin-1.
         return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", start) else "cp1252"
@@ -262,12 +267,12 @@ def sums_up(cells: Iterable[str]) -> bool:
 
 
 def subtotals_in(batch: Any) -> list[int]:
-    """Return the rows whose first text says that they sum up those above."""
-    texts = next((one for one in batch.columns if is_text(one.type)), None)
-    if texts is None:
-        return []
-    is_one = pc.fill_null(pc.match_substring_regex(texts.cast("string"), _SUBTOTAL), False)
-    return np.flatnonzero(is_one.to_numpy(zero_copy_only=False)).tolist()
+    """Return the rows of which one of the first texts says that they sum up those above."""
+    found = np.zeros(batch.num_rows, dtype=bool)
+    for texts in itertools.islice((one for one in batch.columns if is_text(one.type)), 3):
+        is_one = pc.fill_null(pc.match_substring_regex(texts.cast("string"), _SUBTOTAL), False)
+        found |= is_one.to_numpy(zero_copy_only=False)
+    return np.flatnonzero(found).tolist()
 
 
 def notes_below(table: Any) -> int:
