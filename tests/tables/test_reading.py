@@ -685,9 +685,21 @@ def test_an_object_of_json_may_hold_the_rows_and_their_coordinates(tmp_path):
 def test_texts_of_polars_are_read(tmp_path):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"x": [1.5, 2.5], "t": ["a", "b"]})
-    frame.write_ipc(tmp_path / "a.arrow")
+    frame = frame.with_columns(polars.col("t").cast(polars.Categorical).alias("c"))
+    frame.write_ipc(tmp_path / "a.arrow", compat_level=polars.CompatLevel.newest())
     for source in (frame, tmp_path / "a.arrow"):
         assert read_frame(source)["t"].to_pylist() == ["a", "b"]
+        assert Prepare(as_={"c": "category"}).fit(source).used[-1].words == ["a", "b"]
+
+
+def test_files_of_a_folder_may_have_no_rows_but_have_one_type(tmp_path):
+    names, row = ["x", "y"], [1, 2.5]
+    for name, rows in {"a": [names, row], "b": [names], "c": []}.items():
+        book_of(rows).save(tmp_path / f"{name}.xlsx")
+    assert read_frame(tmp_path).num_rows == 1
+    book_of([names, ["a", 2]]).save(tmp_path / "d.xlsx")
+    with pytest.raises(TableError, match=r'd.xlsx has "x" as string where .*a.xlsx has it as int'):
+        read_frame(tmp_path)
 
 
 def test_columns_of_one_name_are_read_alike_in_every_format(tmp_path) -> None:

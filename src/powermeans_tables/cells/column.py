@@ -61,6 +61,7 @@ class Hints:
     unit_of_numbers: str = ""  # that the file tells beside numbers
     unit_of_fit: str = ""  # to which units of text are converted
     likely: str = ""  # the decimal mark that the file suggests
+    has_numbers: bool = False  # as the fit or the user says, so that <50 is a limit and no group
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,10 @@ class Cells:
     @cached_property
     def reading(self) -> Reading:
         """How the texts are read: as those of other rows, or as these show."""
-        return self.found or _reading_of(self.texts, [*self.some_texts, *self.more], self.hints)
+        some = [*self.some_texts, *self.more]
+        if self.hints.has_numbers:
+            some = [re.sub(BOUND, r"\1", each) for each in some]
+        return self.found or _reading_of(self.texts, some, self.hints)
 
     @property
     def form(self) -> Form:
@@ -448,7 +452,9 @@ def values_of(column: Any) -> list[Any]:
 
 def one_array(column: Any) -> Any:
     """Return a column of a table as one array, texts plain."""
-    if types.is_dictionary(column.type):
+    if types.is_dictionary(kind := column.type):
+        if is_text(kind.value_type):  # Polars has views of texts there, which Arrow does not decode
+            column = column.cast(pa.dictionary(kind.index_type, pa.string()))
         column = column.cast(column.type.value_type)
     if is_text(column.type):
         column = column.cast(pa.string())
