@@ -32,7 +32,7 @@ from tables.answers import clusters_in
 from powermeans import KMeans, Prepare, open_table, read_frame
 from powermeans.errors import TableError
 from powermeans.scale import limits
-from powermeans_tables.reading import databases, sheets
+from powermeans_tables.reading import databases, json_lines, sheets
 from powermeans_tables.reading.text_form import distinct
 
 ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
@@ -678,8 +678,37 @@ def test_an_object_of_json_may_hold_the_rows_and_their_coordinates(tmp_path):
         whole = json.dumps({"type": "x", "data": rows, "links": [{}]}, indent=indent)
         (tmp_path / "a.json").write_text("\n" + whole)
         assert read_frame(tmp_path / "a.json")["at.coordinates.x"].to_pylist() == [0, 0.5, 1]
+    (tmp_path / "link.json").symlink_to("nowhere")
+    with pytest.raises(ValueError, match=r"link.json is a link to nowhere, where there is no"):
+        read_frame(tmp_path / "link.json")
     (tmp_path / "a.json").write_text('{"x": 2.0, "items": [{"p": 1}, {"p": 2}]}')
     assert read_frame(tmp_path / "a.json").num_rows == 1
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+def test_objects_of_json_are_read_some_at_a_time(is_array, tmp_path, monkeypatch):
+    rows = [{"a": n} if n % 3 else {"b": {"c": "é"}, "a": n / 2} for n in range(1, 30)]
+    rows += [{}, {"a": "word"}]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    text = f"[{' , '.join(lines)}\n]" if is_array else "\n\n".join(lines)
+    (tmp_path / "a.json").write_text(f"\ufeff{text}", encoding="utf-8")
+    whole = read_frame(tmp_path / "a.json")
+    assert (whole.column_names, whole["b.c"].null_count) == (["a", "b.c"], 22)
+    assert whole["a"].to_pylist()[:3] + whole["a"].to_pylist()[-2:] == [
+        "1",
+        "2",
+        "1.5",
+        None,
+        "word",
+    ]
+    monkeypatch.setattr(json_lines, "_BYTES_AT_ONCE", 7)
+    monkeypatch.setattr(json_lines, "_ROWS_AT_ONCE", 2)
+    assert read_frame(tmp_path / "a.json").to_pydict() == whole.to_pydict()
+    (tmp_path / "a.json").write_text(text.replace("word", '"'), encoding="utf-8")
+    with pytest.raises(
+        TableError, match="is no JSON" if is_array else r"^line 61 of .* is no JSON"
+    ):
+        read_frame(tmp_path / "a.json")
 
 
 def test_texts_of_polars_are_read(tmp_path):

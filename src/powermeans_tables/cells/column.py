@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -437,8 +438,18 @@ def as_column(values: Any) -> Any:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        texts = [None if v is None or v != v else str(v) for v in values]
-        return pa.array(texts, pa.string())
+        there = (None if v is None or v != v else v for v in values)
+        whole = (f"{v:.15g}" if isinstance(v, float) else v for v in there)  # without a point
+        return pa.array([None if v is None else str(v) for v in whole], pa.string())
+
+
+def of_parts(parts: Sequence[Any]) -> Any:
+    """Return the parts of a column as one; their cells may have another type in each."""
+    types = {part.type for part in parts} - {pa.null()} or {pa.null()}
+    if len(types) > 1:
+        return as_column([*itertools.chain.from_iterable(part.to_pylist() for part in parts)])
+    chunks = (part.chunks if isinstance(part, pa.ChunkedArray) else [part] for part in parts)
+    return pa.chunked_array([one.cast(*types) for each in chunks for one in each], *types)
 
 
 def values_of(column: Any) -> list[Any]:

@@ -7,13 +7,13 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
-from itertools import chain, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from powermeans.errors import TableError, listed
 from powermeans_tables.cells.arrow import pa
-from powermeans_tables.cells.column import as_column
+from powermeans_tables.cells.column import as_column, of_parts
 from powermeans_tables.reading.table import File
 from powermeans_tables.reading.text_form import distinct
 
@@ -181,13 +181,5 @@ def _limited(name: str, batches: Iterable[Any], most: int) -> Any:
             )
     if not parts:
         return None
-    columns = [_of_parts(each) for each in zip(*(part.columns for part in parts), strict=True)]
+    columns = [of_parts(each) for each in zip(*(part.columns for part in parts), strict=True)]
     return pa.table(columns, names=parts[0].column_names)
-
-
-def _of_parts(parts: Sequence[Any]) -> Any:
-    """Return the parts of a column as one; cells of SQLite may have another type in each."""
-    types = {part.type for part in parts} - {pa.null()} or {pa.null()}
-    if len(types) > 1:
-        return as_column([*chain.from_iterable(part.to_pylist() for part in parts)])
-    return pa.chunked_array([chunk for part in parts for chunk in part.cast(*types).chunks], *types)
