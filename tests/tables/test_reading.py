@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import gc
 import gzip
 import json
 import os
@@ -302,7 +301,6 @@ COUNTS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT
 def test_a_query_reads_its_database_and_nothing_without_end(
     file, query, said, small_databases, monkeypatch
 ):
-    gc.collect()
     monkeypatch.chdir(small_databases)
     monkeypatch.setattr(databases, "_MOST_CELLS", 200_000)
     monkeypatch.setattr(databases, "_MOST_STEPS", 10**7)
@@ -331,7 +329,6 @@ def test_rows_that_come_in_parts_are_those_of_one(small_databases):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("file", ["small.sqlite", "small.duckdb"])
 def test_control_c_stops_a_query(file, small_databases):
-    gc.collect()  # which ends connections of former tests, that have other limits
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
