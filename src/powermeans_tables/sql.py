@@ -176,7 +176,7 @@ def to_sql(
     Notes
     -----
     In the database, columns of numbers must contain numbers, and dates must be dates or timestamps;
-    ``1,5``, ``12 %`` and ``01.02.2024`` in texts depend on the texts of other rows, so that the
+    ``1,5``, ``<5``, ``12 %`` and ``01.02.2024`` in texts depend on those of other rows, so that the
     query fails. SQLite, where each cell has a type of its own, reads dates from texts such as
     ``2024-02-01``, and gives rows with other texts no cluster. Yes and no may be words, numbers
     or truth values. SQLite needs its mathematical functions for cosine, logarithms and places.

@@ -164,6 +164,8 @@ def test_names_of_columns_may_differ_in_case_where_one_column_is_meant(run):
     text = Path("customers.csv").read_text()
     head, rows = text.split("\n", 1)
     Path("upper.csv").write_text(f"{head.upper()}\n{rows}")
+    expected = powermeans.load("m.pm").predict("customers.csv").tolist()
+    assert powermeans.load("m.pm").predict("upper.csv").tolist() == expected
     for how in ("", "--memory-limit 1MB"):
         run(f"predict m.pm upper.csv -o u.csv --labels-only -q {how}")
         assert clusters_in("u.csv") == clusters_in("l.csv")

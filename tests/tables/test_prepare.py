@@ -116,6 +116,8 @@ def test_what_a_column_says_of_rows_that_are_no_plain_measurements(name, values,
         np.testing.assert_allclose(
             prepare.in_units(prepare.transform(table))[:3, 0], [0.25, 3.25, 6]
         )
+        alone = prepare.transform({name: ["<0.5", ">6"], "variable": [1, 2]})
+        np.testing.assert_array_equal(alone[:, 0], prepare.transform(table)[[0, 2], 0])
     if name == "WEIGHT":
         assert len(Prepare(as_={name: "number"}).fit(table).used) == 2
         assert len(Prepare(shares={name: 2}).fit(table).used) == 2
@@ -181,8 +183,9 @@ def test_each_column_has_the_same_share_of_all_distances_or_the_one_it_is_given(
     for share in (0, -1, "2", np.nan, np.inf):
         with pytest.raises(ArgumentError, match="must be numbers above 0"):
             Prepare(shares={"count": share}).fit(table)
-    with pytest.raises(TableError, match='no column "coun": did you mean "count"'):
-        Prepare(shares={"coun": 2}).fit(table)
+    for name, said in (("coun", 'did you mean "count"'), ("id", r"\(identifier.*as_={'id'")):
+        with pytest.raises((ArgumentError, TableError), match=said):
+            Prepare(shares={name: 2}).fit({**table, "id": [f"u{row}" for row in range(N)]})
 
 
 def test_numbers_come_back_in_their_units_and_words_as_words():
@@ -616,7 +619,10 @@ def test_columns_share_a_unit_by_names_that_say_what_they_are():
         assert (spreads == pytest.approx([1, 1])) == (scale == "standard")
     assert Prepare().fit_transform(rng.dirichlet([1, 2, 3], N)).std() < 0.5  # shares
     assert Prepare().fit({"2019": amounts[0], "2020": counts}).scale_ == "standard"
-    beside = Prepare().fit({"pixel 1": amounts[0], "pixel 2": amounts[1], "colour": words})
-    assert beside.scale_ == "shared"
+    pixels = {"pixel 1": amounts[0], "pixel 2": amounts[1]}
+    beside = Prepare().fit({**pixels, "colour": words})
     assert [*map(beside.done, beside.columns_)][:2] == ["one scale for all numbers"] * 2
     assert len({one.scales[0] for one in beside.columns_[:2]}) == 1
+    for shares in ({}, {"pixel 1": 3}, {"pixel 1": 3, "pixel 2": 2}):
+        assert Prepare(shares=shares).fit({**pixels, "colour": words}).scale_ == "shared"
+        assert Prepare(shares=shares).fit(pixels).scale_ == "none"

@@ -2,7 +2,6 @@
 
 import contextlib
 import datetime
-import gc
 import gzip
 import json
 import os
@@ -32,7 +31,7 @@ from tables.answers import clusters_in
 from powermeans import KMeans, Prepare, open_table, read_frame
 from powermeans.errors import TableError
 from powermeans.scale import limits
-from powermeans_tables.reading import databases, sheets
+from powermeans_tables.reading import databases, json_lines, sheets
 from powermeans_tables.reading.text_form import distinct
 
 ROWS = [(f"n{i}", i % 2 * 50 + i % 7, ["red", "blue"][i % 2]) for i in range(40)]
@@ -302,7 +301,6 @@ COUNTS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT
 def test_a_query_reads_its_database_and_nothing_without_end(
     file, query, said, small_databases, monkeypatch
 ):
-    gc.collect()
     monkeypatch.chdir(small_databases)
     monkeypatch.setattr(databases, "_MOST_CELLS", 200_000)
     monkeypatch.setattr(databases, "_MOST_STEPS", 10**7)
@@ -331,7 +329,6 @@ def test_rows_that_come_in_parts_are_those_of_one(small_databases):
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 @pytest.mark.parametrize("file", ["small.sqlite", "small.duckdb"])
 def test_control_c_stops_a_query(file, small_databases):
-    gc.collect()  # which ends connections of former tests, that have other limits
     timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
@@ -731,16 +728,57 @@ def test_an_object_of_json_may_hold_the_rows_and_their_coordinates(tmp_path):
         whole = json.dumps({"type": "x", "data": rows, "links": [{}]}, indent=indent)
         (tmp_path / "a.json").write_text("\n" + whole)
         assert read_frame(tmp_path / "a.json")["at.coordinates.x"].to_pylist() == [0, 0.5, 1]
+    (tmp_path / "link.json").symlink_to("nowhere")
+    with pytest.raises(ValueError, match=r"link.json is a link to nowhere, where there is no"):
+        read_frame(tmp_path / "link.json")
     (tmp_path / "a.json").write_text('{"x": 2.0, "items": [{"p": 1}, {"p": 2}]}')
     assert read_frame(tmp_path / "a.json").num_rows == 1
+
+
+@pytest.mark.parametrize("is_array", [False, True])
+def test_objects_of_json_are_read_some_at_a_time(is_array, tmp_path, monkeypatch):
+    rows = [{"a": n} if n % 3 else {"b": {"c": "é"}, "a": n / 2} for n in range(1, 30)]
+    rows += [{}, {"a": "word"}]
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    text = f"[{' , '.join(lines)}\n]" if is_array else "\n\n".join(lines)
+    (tmp_path / "a.json").write_text(f"\ufeff{text}", encoding="utf-8")
+    whole = read_frame(tmp_path / "a.json")
+    assert (whole.column_names, whole["b.c"].null_count) == (["a", "b.c"], 22)
+    assert whole["a"].to_pylist()[:3] + whole["a"].to_pylist()[-2:] == [
+        "1",
+        "2",
+        "1.5",
+        None,
+        "word",
+    ]
+    monkeypatch.setattr(json_lines, "_BYTES_AT_ONCE", 7)
+    monkeypatch.setattr(json_lines, "_ROWS_AT_ONCE", 2)
+    assert read_frame(tmp_path / "a.json").to_pydict() == whole.to_pydict()
+    (tmp_path / "a.json").write_text(text.replace("word", '"'), encoding="utf-8")
+    with pytest.raises(
+        TableError, match="is no JSON" if is_array else r"^line 61 of .* is no JSON"
+    ):
+        read_frame(tmp_path / "a.json")
 
 
 def test_texts_of_polars_are_read(tmp_path):
     polars = pytest.importorskip("polars")
     frame = polars.DataFrame({"x": [1.5, 2.5], "t": ["a", "b"]})
-    frame.write_ipc(tmp_path / "a.arrow")
+    frame = frame.with_columns(polars.col("t").cast(polars.Categorical).alias("c"))
+    frame.write_ipc(tmp_path / "a.arrow", compat_level=polars.CompatLevel.newest())
     for source in (frame, tmp_path / "a.arrow"):
         assert read_frame(source)["t"].to_pylist() == ["a", "b"]
+        assert Prepare(as_={"c": "category"}).fit(source).used[-1].words == ["a", "b"]
+
+
+def test_files_of_a_folder_may_have_no_rows_but_have_one_type(tmp_path):
+    names, row = ["x", "y"], [1, 2.5]
+    for name, rows in {"a": [names, row], "b": [names], "c": []}.items():
+        book_of(rows).save(tmp_path / f"{name}.xlsx")
+    assert read_frame(tmp_path).num_rows == 1
+    book_of([names, ["a", 2]]).save(tmp_path / "d.xlsx")
+    with pytest.raises(TableError, match=r'd.xlsx has "x" as string where .*a.xlsx has it as int'):
+        read_frame(tmp_path)
 
 
 def test_columns_of_one_name_are_read_alike_in_every_format(tmp_path) -> None:

@@ -248,6 +248,8 @@ def missing_path(path: Path) -> str:
     """Return the error for a path that does not exist, with the nearest name beside it."""
     if re.match(r"\w+:/", str(path)):
         return f"{path} is an address: download it, and pass the file"
+    if path.is_symlink():
+        return f"{path} is a link to {path.readlink()}, where there is no file"
     others = [other.name for other in path.parent.glob("*")] if path.parent.is_dir() else []
     return f"{path} does not exist{nearest(path.name, others)}"
 

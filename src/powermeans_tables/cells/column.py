@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -62,6 +63,7 @@ class Hints:
     unit_of_numbers: str = ""  # that the file tells beside numbers
     unit_of_fit: str = ""  # to which units of text are converted
     likely: str = ""  # the decimal mark that the file suggests
+    has_numbers: bool = False  # as the fit or the user says, so that <50 is a limit and no group
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,10 @@ class Cells:
     @cached_property
     def reading(self) -> Reading:
         """How the texts are read: as those of other rows, or as these show."""
-        return self.found or _reading_of(self.texts, [*self.some_texts, *self.more], self.hints)
+        some = [*self.some_texts, *self.more]
+        if self.hints.has_numbers:
+            some = [re.sub(BOUND, r"\1", each) for each in some]
+        return self.found or _reading_of(self.texts, some, self.hints)
 
     @property
     def form(self) -> Form:
@@ -465,8 +470,18 @@ def as_column(values: Any) -> Any:
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        texts = [None if v is None or v != v else str(v) for v in values]
-        return pa.array(texts, pa.string())
+        there = (None if v is None or v != v else v for v in values)
+        whole = (f"{v:.15g}" if isinstance(v, float) else v for v in there)  # without a point
+        return pa.array([None if v is None else str(v) for v in whole], pa.string())
+
+
+def of_parts(parts: Sequence[Any]) -> Any:
+    """Return the parts of a column as one; their cells may have another type in each."""
+    types = {part.type for part in parts} - {pa.null()} or {pa.null()}
+    if len(types) > 1:
+        return as_column([*itertools.chain.from_iterable(part.to_pylist() for part in parts)])
+    chunks = (part.chunks if isinstance(part, pa.ChunkedArray) else [part] for part in parts)
+    return pa.chunked_array([one.cast(*types) for each in chunks for one in each], *types)
 
 
 def values_of(column: Any) -> list[Any]:
@@ -480,7 +495,9 @@ def values_of(column: Any) -> list[Any]:
 
 def one_array(column: Any) -> Any:
     """Return a column of a table as one array, texts plain."""
-    if types.is_dictionary(column.type):
+    if types.is_dictionary(kind := column.type):
+        if is_text(kind.value_type):  # Polars has views of texts there, which Arrow does not decode
+            column = column.cast(pa.dictionary(kind.index_type, pa.string()))
         column = column.cast(column.type.value_type)
     if is_text(column.type) or types.is_time(column.type):
         column = column.cast(pa.string())

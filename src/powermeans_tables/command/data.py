@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import copy
 import os
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -213,7 +212,7 @@ def columns_for(
     found = list(there)
     if asked is not None:
         found = [there[place] for place in numbers_of(asked, there, files.name)]
-    if len(same := _by_name(names, found)) == len(names):
+    if len(same := prepare.columns_in(found)) == len(names):
         return same
     goes_by_place = any(all(map(has_no_name, these)) for these in (names, there))
     if asked is not None:
@@ -240,15 +239,6 @@ def naming_entries(data: Data, first_row: int = 0) -> Iterator[None]:
     except EntryError as error:
         with failures.refusing():
             data.source.explain(error, first_row)
-
-
-def _by_name(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
-    """Return the column of each name, in another case only where no other name or column has it."""
-    counts = Counter(name.casefold() for name in [*{*names}, *{*there}])
-    alike = {one.casefold(): one for one in there if counts[one.casefold()] == 2}
-    found = {one: one for one in there}
-    pairs = ((name, found.get(name, alike.get(name.casefold()))) for name in names)
-    return {name: one for name, one in pairs if one is not None}
 
 
 def _codes(files: DataFiles, names: Sequence[str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
@@ -246,7 +247,6 @@ class Prepare(TransformerMixin, BaseEstimator):
             )
         names = [name for name in table.names if name != use.weights]
         told, codes = self._told(names), self._given_codes(names)
-        _check_shares(self.shares or {}, names)
         survey = table.survey
         is_row = use.rows_of(table)[survey.rows]
         frame = table.sample
@@ -254,9 +254,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         n_first = int(np.count_nonzero(is_row[: survey.n_first]))
         self.decimal_: str = self.decimal or ""
         cells = {
-            name: replace(self._cells(table, frame, name, codes.get(name, ())), n_first=n_first)
+            name: self._cells(table, frame, name, codes.get(name, ()), told.get(name, ""))
             for name in names
         }
+        cells = {name: replace(each, n_first=n_first) for name, each in cells.items()}
         self._settle_marks(cells, table)
         is_left_out = {name: told.get(name) in UNUSED for name in names}
         _refuse_other_forms(table, {name: cells[name] for name in names if not is_left_out[name]})
@@ -274,6 +275,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         if not any(column.is_used for column in found):
             said = [f'"{one.name}" ({one.kind}: {one.why})' for one in found]
             raise TableError(f"no column can be clustered: {some(said, 6)}")
+        _check_shares(self.shares or {}, found)
         codes_of = {one.name: frozenset(one.codes) for one in self.used}
         for name, missing in codes_of.items():
             if missing != cells[name].missing:  # what is known of the others stays known
@@ -286,7 +288,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _rows(self, table: Table, use: Use, encoder: Encoder, how: Mapping[str, Any]) -> RawRows:
         if use.weights is not None:
             plain = self.of_numbers([use.weights], "weights")
-            own = plain._cells(table, table.sample, use.weights, ())
+            own = plain._cells(table, table.sample, use.weights, (), "number")
             cells = {**encoder.cells, use.weights: own}
             encoder = Encoder([*encoder.columns, *plain.used], cells)
         return points.read_rows(table, encoder, use, **how)
@@ -305,7 +307,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         spread = points.spread_in(blocks, self.used)
         is_of_array = table.first.is_array  # whose numbers are in the unit of a program
         scale = "none" if self.scale == "auto" and is_of_array else self.scale
-        scaled = iter(_scaled(self.used, spread, scale, self.shares or {}))
+        scaled = iter(_scaled(self.used, spread, scale, self.shares))
         self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
         self.contributions_ = self._contributions(spread.deviations)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
@@ -351,10 +353,22 @@ class Prepare(TransformerMixin, BaseEstimator):
                 )
             pairs = zip(map(str, self.feature_names_in_), table.names, strict=True)
             table = table.choosing(dict(pairs))
-        who = f"{'X' if table.name == 'X' else table.name} has"
-        for name in sorted(self._names_read()):
+        who, found = f"{'X' if table.name == 'X' else table.name} has", self.columns_in(table.names)
+        for name in sorted({*self._names_read()} - {*found}):
             _check_name(name, table.names, who, ", which fit saw")
-        return table.choosing({name: name for name in (*self._names_read(), *also)})
+        return table.choosing({**found, **{name: name for name in also}})
+
+    def columns_in(self, there: Sequence[str]) -> dict[str, str]:
+        """Return the columns of the fit that count, by their names in the fit.
+
+        They may be in another case only where no other name or column is the same then.
+        """
+        names = self._names_read()
+        counts = Counter(name.casefold() for name in [*{*names}, *{*there}])
+        alike = {one.casefold(): one for one in there if counts[one.casefold()] == 2}
+        found = {one: one for one in there}
+        pairs = ((name, found.get(name, alike.get(name.casefold()))) for name in names)
+        return {name: one for name, one in pairs if one is not None}
 
     def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Read the columns of the fit in another table, which `as_fitted` returns."""
@@ -365,8 +379,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Find how another table writes the columns of the fit."""
         known, sample = {one.name: one for one in self.columns_}, table.sample
         cells = {
-            name: self._cells(table, sample, name, known[name].codes, known[name].unit)
-            for name in self._names_read()
+            name: self._cells(table, sample, name, one.codes, one.kind, one.unit)
+            for name, one in ((name, known[name]) for name in self._names_read())
         }
         _refuse_other_forms(table, cells)
         return Encoder(self.used, cells)
@@ -405,11 +419,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         if self.scale != "auto":
             return self.scale
-        shares = self.shares or {}
-        numbers = [one for one in self.used if one.kind in NUMBERS and one.name not in shares]
-        if numbers and all(one.scales == [1.0] and one.offsets == [0.0] for one in numbers):
+        numbers = [one for one in self.used if one.kind in NUMBERS]
+        # Without the shares, which divide scales.
+        scales = [one.scales[0] * np.sqrt(_share_of(one, self.shares)) for one in numbers]
+        is_one = bool(numbers) and np.ptp(scales) <= 1e-12 * max(scales)
+        if is_one and abs(scales[0] - 1) <= 1e-12 and not any(one.offsets[0] for one in numbers):
             return "none"
-        is_one = len({one.scales[0] for one in numbers}) == 1
         return "shared" if is_one and 1 < len(numbers) < len(self.used) else "standard"
 
     @property
@@ -561,10 +576,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         return found
 
     def _cells(
-        self, table: Table, frame: Any, name: str, codes: Sequence[str], unit: str = ""
+        self, table: Table, frame: Any, name: str, codes: Sequence[str], kind: str, unit: str = ""
     ) -> Cells:
         marks, of_file = (self.decimal_, self.decimal, self.thousands), table.units.get(name, "")
-        hints = Hints(*marks, self.dates, of_file, unit)
+        hints = Hints(*marks, self.dates, of_file, unit, has_numbers=kind in (*NUMBERS, "log"))
         return Cells(name, one_array(frame[name]), hints, frozenset(codes))
 
     def _understood(self, cells: Mapping[str, Cells], told: Mapping[str, str]) -> list[Column]:
@@ -749,14 +764,28 @@ def _check_name(name: str, names: Sequence[str], who: str = "there is", why: str
         raise TableError(f'{who} no column "{name}"{why}{hint}')
 
 
-def _check_shares(shares: Mapping[str, float], names: Sequence[str]) -> None:
+def _check_shares(shares: Mapping[str, float], columns: Sequence[Column]) -> None:
+    there = {one.name: one for one in columns}
     for name, share in shares.items():
-        _check_name(name, names)
+        _check_name(name, [*there])
+        one, given = there[name], {name: share}
         if not 0 < real(share) < np.inf:
             way_out = Argument("as_", {name: "ignore"}), " leaves a column out"
+            raise ArgumentError("must be numbers above 0", *way_out, argument="shares", value=given)
+        if not one.is_used and one.kind != "place":
+            said, kind = f"({one.kind}: {one.why})", Argument("as_", {name: "number"})
             raise ArgumentError(
-                "must be numbers above 0", *way_out, argument="shares", value={name: share}
+                f"is of a column that is left out {said}",
+                *("leave its share out, or name its kind with ", kind),
+                argument="shares",
+                value=given,
             )
+
+
+def _share_of(column: Column, shares: Mapping[str, float] | None) -> float:
+    """Return how much a column counts, a place by the name of either of its columns."""
+    given = shares or {}
+    return given.get(column.name, given.get(column.other, 1.0))
 
 
 def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
@@ -867,7 +896,7 @@ def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Col
 
 
 def _scaled(
-    columns: Sequence[Column], spread: Spread, scale: Scale, shares: Mapping[str, float]
+    columns: Sequence[Column], spread: Spread, scale: Scale, shares: Mapping[str, float] | None
 ) -> list[Column]:
     """Return the columns with the offset and scale of each of their features."""
     numbers = [part.start for one, part in features.parts_of(columns) if one.kind in NUMBERS]
@@ -895,7 +924,7 @@ def _scaled(
             scales = np.full(width, of_place)
         else:
             scales = np.full(width, np.sqrt(np.square(deviations).sum()))
-        scales = np.where(scales > 0, scales, 1.0) / np.sqrt(shares.get(column.name, 1.0))
+        scales = np.where(scales > 0, scales, 1.0) / np.sqrt(_share_of(column, shares))
         scaled.append(replace(column, offsets=offsets.tolist(), scales=scales.tolist()))
     return scaled
 

@@ -131,7 +131,7 @@ def open_table(
     paths = [source] if isinstance(source, str | os.PathLike) else [*source]
     if query is not None:
         name = os.fspath(paths[0])
-        rows = Rows.of(databases.selected(name, query), name)
+        rows = databases.selected(name, query)
         return Table(name, [rows], [Path(name)], keeps_totals=keep_totals)
     options = {"delimiter": delimiter, "header": header, "encoding": encoding, "array": array}
     given = {name: value for name, value in options.items() if value is not None}

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 from powermeans.errors import Argument, TableError, counted, listed, nearest, some
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.reading import calamine, text_form
-from powermeans_tables.reading.damage import UNPACKING, damaged
+from powermeans_tables.reading.damage import UNPACKING, NoRowsError, damaged
 from powermeans_tables.reading.table import File, Rows
 
 _OLD_EXCEL = b"\xd0\xcf\x11\xe0"
@@ -56,7 +56,7 @@ def read(file: File) -> Rows:
     if wanted is not None and wanted not in sizes:
         raise TableError(f'{name} has no sheet "{wanted}"{nearest(wanted, list(sizes))}')
     if not sizes.get(sheet):
-        raise TableError(f"{name} has no cells with anything in them")
+        raise NoRowsError(f"{name} has no cells with anything in them")
     hidden = {row - first_row for row in _hidden_rows(path, sheet)}
     n_hidden = sum(row in hidden and {*each} != {None} for row, each in enumerate(cells))
     shown = [[None] * len(each) if row in hidden else each for row, each in enumerate(cells)]
@@ -214,7 +214,7 @@ def _table_of(
     top, has_header, n_units, doubts = text_form.first_rows(texts, header)
     body = [row for row in cells[top + has_header :] if {*row} - {None}]
     if not body:
-        raise TableError(f"{name} has a header and no rows")
+        raise NoRowsError(f"{name} has a header and no rows")
     days = [cell for cell in cells[top] if isinstance(cell, datetime.datetime)]
     form = "%Y-%m" if all(day.day == 1 for day in days) else "%Y-%m-%d"
     named = [

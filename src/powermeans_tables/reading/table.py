@@ -294,10 +294,25 @@ class Table(Stream):
 
 def _together(batches: Sequence[Any]) -> Any:
     tables = [pa.Table.from_batches([batch]) for batch in batches]
-    try:
-        return pa.concat_tables(tables, promote_options="permissive")
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
-        raise TableError(f"the files have columns of different types: {error}") from None
+    return pa.concat_tables(tables, promote_options="permissive")
+
+
+def _check_types(known: Any, there: Any, first: str, name: str) -> Any:
+    """Return fields that take those of two schemas; refuse a column that has none."""
+    if there.equals(known):
+        return known
+    fields = []
+    for pair in zip(known, there, strict=True):
+        try:
+            schemas = [pa.schema([one]) for one in pair]
+            fields += pa.unify_schemas(schemas, promote_options="permissive")
+        except (pa.ArrowInvalid, pa.ArrowTypeError):
+            kinds = [one.type for one in pair]
+            raise TableError(
+                f'{name} has "{pair[1].name}" as {kinds[1]} where {first} has it as {kinds[0]}: '
+                "write all files with the same types"
+            ) from None
+    return pa.schema(fields)
 
 
 class _Sample:
@@ -341,10 +356,11 @@ def _fingerprints(numbers: IndexArray) -> NDArray[np.uint64]:
 def _survey(table: Table) -> Survey:
     sample, start, heads = _Sample(len(table.names)), 0, list[Any]()
     lengths, totals, notes = list[int](), list[int](), list[int]()
-    said = list[str]()
+    said, schema = list[str](), None
     for part in table.parts:
         first_row, lasts, head = start, list[Any](), None
         for batch in part.read():
+            schema = _check_types(schema or batch.schema, batch.schema, table.first.name, part.name)
             sample.add(batch, start)
             totals += [start + row for row in subtotals_in(batch)]
             start += batch.num_rows
