@@ -18,13 +18,19 @@ from powermeans.explaining.features import last_of, preparation_of
 from powermeans.methods.streams.base import is_waiting
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import missing_path
-from powermeans.scale.named_columns import numbers_of, places_of
+from powermeans.scale.named_columns import numbers_of
 from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.options import DataFiles, Scale
-from powermeans_tables.opening import PreparedRows, lacking_columns, read_as_fitted, read_as_new
+from powermeans_tables.opening import (
+    PreparedRows,
+    chosen_of,
+    lacking_columns,
+    read_as_fitted,
+    read_as_new,
+)
 from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
 from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
@@ -76,9 +82,12 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
     """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
     why_whole = "" if takes_missing else "this divergence needs whole rows"
     with failures.refusing(name=files.name), failures.reading(files.name):
-        places = places_of(files.asked_columns, files.weights, table.names, files.name)
-        chosen = table.choosing({table.names[j]: table.names[j] for j in places})
-        use = _use(files, table, why_whole)
+        per = None
+        if files.per is not None:
+            (place,) = numbers_of([files.per], table.names, files.name)
+            per = table.names[place]
+        chosen, weights = chosen_of(table, files.asked_columns, files.weights, per, files.name)
+        use = _use(files, table, weights, why_whole)
         codes = _codes(files, [name for name in chosen.names if name != use.weights])
         prepare = Prepare(
             as_=files.kinds,
@@ -87,6 +96,7 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             shares=files.shares or None,
             codes="none" if files.keep_codes else codes or "auto",
             dates=files.dates,
+            per=per,
             **files.marks,
         )
         rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=files.in_parts)
@@ -109,17 +119,20 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
             names = getattr(model, "feature_names_in_", None)
             numbered = [f"c{number + 1}" for number in range(model.n_features_in_)]
             prepare = Prepare.of_numbers(numbered if names is None else [*map(str, names)])
-        found, use = columns_for(prepare, path, files, table.names), _use(files, table, why_whole)
-        weights = {} if use.weights is None else {use.weights: use.weights}
-        chosen = table.choosing(found | weights)
-        given = [each.rpartition("=") for each in _codes(files, list(found))]
-        prepare.columns_ = [
+        _, weights = chosen_of(table, None, files.weights, None, files.name)
+        found = columns_for(prepare, path, files, table.names)
+        use = _use(files, table, weights, why_whole)
+        chosen = table.choosing(found | ({} if weights is None else {weights: weights}))
+        if prepare.per is not None:
+            prepare.lines_ = copy.copy(prepare.lines_)
+        fit, given = prepare.of_table, [each.rpartition("=") for each in _codes(files, list(found))]
+        fit.columns_ = [
             replace(one, codes=[*one.codes, *(code for name, _, code in given if name == one.name)])
-            for one in prepare.columns_
+            for one in fit.columns_
         ]
         marks = {name: mark for name, mark in files.marks.items() if mark is not None}
-        prepare.set_params(**marks, dates=files.dates or prepare.dates)
-        prepare.decimal_ = files.decimal or prepare.decimal_
+        fit.set_params(**marks, dates=files.dates or fit.dates)
+        fit.decimal_ = files.decimal or fit.decimal_
         rows = read_as_fitted(prepare, chosen, use, in_parts=files.in_parts)
         as_read, steps = rows.raw, [step for _, step in getattr(model, "steps", [])[:-1]]
         scalers = [one for one in steps if not isinstance(one, Prepare)]
@@ -158,15 +171,12 @@ def _data(
         if not files.in_parts:
             size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
             notes = [Note(f"read part by part, since its points would take {size}"), *notes]
+    table = rows.table if prepare.per is not None else table
     return Data(files, points, prepare, table, source, notes=notes, **more)
 
 
-def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
+def _use(files: DataFiles, table: Table, weights: str | None, why_whole: str) -> Use:
     """Return which rows count; those that lack values do as is asked for or possible."""
-    weights = None
-    if files.weights is not None:
-        (place,) = numbers_of([files.weights], table.names, files.name)
-        weights = table.names[place]
     for rows in files.skipped:
         if rows[-1] > table.n_rows:
             raise TableError(
@@ -188,7 +198,7 @@ def _notes_on(table: Table, rows: RawRows) -> Iterator[Note]:
         yield Note(text, is_doubt=True)
     if table.how_read:
         yield Note(f"read: {'; '.join(table.how_read)}")
-    if n_skipped := table.n_rows - rows.n_given - len(table.totals):
+    if n_skipped := int((~rows.use.rows_of(table)).sum()) - len(table.totals):
         yield Note(f"{counted(n_skipped, 'row')} left out by --skip-rows")
     if table.totals:
         yield Note(f"{table.said_of_totals} (--keep-totals uses all rows)")
@@ -208,8 +218,8 @@ def columns_for(
 
     Names decide, and places only where the file or the model has no names, or no name is the same.
     """
-    asked, every = files.asked_columns, [*map(str, prepare.feature_names_in_)]
-    names = [name for one in prepare.used for name in (one.name, one.other) if name]
+    asked, every = files.asked_columns, [*map(str, prepare.of_table.feature_names_in_)]
+    names = prepare.names_read
     found = list(there)
     if asked is not None:
         found = [there[place] for place in numbers_of(asked, there, files.name)]
