@@ -1,6 +1,7 @@
 """Rows that are lines of customers become one row for each."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -9,6 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from tables.answers import clusters_in
 
 from powermeans import PowerKMeans, Prepare, load, open_data, save
+from powermeans.errors import TableError
 from powermeans_tables.command import failures
 
 N = 90
@@ -93,6 +95,37 @@ def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orde
     save(model, "python.pm")
     few = orders[orders["Email"].isin(rows["Email"][:9])]
     assert (load("python.pm").predict(few) == model.labels_[:9]).all()
+
+
+def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(
+        {
+            "patient": [f"P{j}" for j in range(40)],
+            "sex": rng.choice(["f", "m"], 40),
+            "height": [f"{one:.2f} m" for one in rng.normal(1.7, 0.1, 40)],
+            "smoker": rng.choice(["now", "once", "never"], 40),
+        }
+    )
+    long = wide.melt(["patient", "sex"]).sample(frac=1, random_state=0)
+    long = long[(long["patient"] != "P3") | (long["variable"] != "smoker")]
+    prepare = Prepare(per="patient").fit(long)
+    found = prepare.joined(long).to_pandas().set_index("patient")
+    right = wide.set_index("patient").loc[found.index, found.columns]
+    right.loc["P3", "smoker"] = None
+    pd.testing.assert_frame_equal(found, right, check_dtype=False)
+    kinds = {one.name: one.kind for one in prepare.columns_}
+    assert (kinds["patient"], kinds["height"]) == ("identifier", "number")
+    long.to_csv("long.csv", index=False)
+    assert "(--per patient does so)" in run("fit long.csv -q -k 2 -o lines.csv").out
+    run("fit long.csv -q -k 2 --per patient -o rows.csv -m of.pm")
+    run("predict of.pm long.csv -o again.csv")
+    assert Path("again.csv").read_text() == Path("rows.csv").read_text()
+    assert len(load("of.pm").predict(long)) == 40
+    assert "in memory" in run("predict of.pm long.csv --memory-limit 1GB", code=failures.DATA).err
+    twice = pd.concat([long, long[:1]])
+    with pytest.raises(TableError, match="has several rows of"):
+        prepare.transform(twice)
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,11 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
         found = columns_for(prepare, path, files, table.names)
         use = _use(files, table, weights, why_whole)
         chosen = table.choosing(found | ({} if weights is None else {weights: weights}))
-        if prepare.per is not None:
-            prepare.lines_ = copy.copy(prepare.lines_)
-        fit, given = prepare.of_table, [each.rpartition("=") for each in _codes(files, list(found))]
+        if (fit := prepare.of_table) is not prepare:
+            prepare.lines_ = fit = copy.copy(fit)
+        given = [each.rpartition("=") for each in _codes(files, list(found))]
         fit.columns_ = [
-            replace(one, codes=[*one.codes, *(code for name, _, code in given if name == one.name)])
+            replace(one, codes=[*one.codes, *(c for name, _, c in given if name in ("", one.name))])
             for one in fit.columns_
         ]
         marks = {name: mark for name, mark in files.marks.items() if mark is not None}
@@ -266,8 +266,8 @@ def _codes(files: DataFiles, names: Sequence[str]) -> list[str]:
     found = []
     for each in () if files.keep_codes else files.codes or ():
         columns, is_of_some, value = each.rpartition("=")
-        places = numbers_of([columns], names, files.name) if is_of_some else range(len(names))
-        found += [f"{names[place]}={value.strip()}" for place in places]
+        places = numbers_of([columns], names, files.name) if is_of_some else ()
+        found += [f"{names[place]}={value.strip()}" for place in places] or [value.strip()]
     return found
 
 

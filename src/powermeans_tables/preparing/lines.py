@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powermeans.errors import Argument, TableError, counted
 from powermeans_tables.cells.arrow import pa, pc, types
@@ -27,18 +28,70 @@ def joined(
     table: Table, per: str, encoder: Encoder, use: Use
 ) -> tuple[Table, list[Column], Encoder]:
     """Return one row for each value of the column `per`, its columns, and how lines were read."""
-    if use.weights is not None:
-        problem = f'"{use.weights}" has weights of rows, which are joined'
-        raise TableError(problem, "leave out ", Argument("weights"))
+    is_line = _lines_of(table, use)
     for _ in range(3):
         lines = _Lines(per, encoder)
-        for _, batch, say in used_batches(table, use.rows_of(table)):
+        for _, batch, say in used_batches(table, is_line):
             lines.add(batch, encoder.noted(batch, say))
         if (other := encoder.learned()) is None:
             break
         encoder = other
     rows, columns = lines.rows(table.name)
     return Table(table.name, [rows], table.paths), columns, encoder
+
+
+def long_form(names: Iterable[str]) -> tuple[str, str] | None:
+    """Return the columns of variables and of their values, if each row has one of these."""
+    there = {name.casefold(): name for name in names}
+    return (there["variable"], there["value"]) if {"variable", "value"} <= {*there} else None
+
+
+def pivoted(
+    table: Table, per: str, long: tuple[str, str], use: Use, in_parts: bool | None
+) -> Table:
+    """Return one row for each value of `per`, in which each variable has a column."""
+    if in_parts:
+        problem = f'rows with one "{long[0]}" each are pivoted in memory'
+        raise TableError(problem, "leave out ", Argument("memory_limit"))
+    variable, value = long
+    lines = table.frame(_lines_of(table, use))
+    lines = lines.set_column(lines.column_names.index(per), per, _keys(per, lines))
+    lines = lines.filter(pc.is_valid(lines[per]))
+    keys, words = one_array(lines[per]).dictionary_encode(), one_array(lines[variable])
+    codes, n_rows = keys.indices.to_numpy(), len(keys.dictionary)
+    firsts = pa.array(np.unique(codes, return_index=True)[1])
+    others = [per, *(name for name in lines.column_names if name not in (per, *long))]
+    columns = [lines[name].take(firsts) for name in others]
+    there = words.unique().drop_null()
+    for word in there:
+        mine = np.flatnonzero(pc.equal(words, word).fill_null(False))
+        places = np.full(n_rows, -1)
+        places[codes[mine]] = mine
+        if np.count_nonzero(places >= 0) < len(mine):
+            raise TableError(f'a "{per}" has several rows of "{word}"', "keep one of them")
+        columns.append(lines[value].take(pa.array(places, mask=places < 0)))
+    names = distinct([*others, *map(str, there.to_pylist())])
+    said = f"{len(lines):,} rows became {n_rows:,} of {counted(len(there), 'variable')}, one for "
+    said += f'each "{per}"'
+    rows = Rows.of(pa.table(columns, names), table.name, per=per, how_read=[said])
+    return Table(table.name, [rows], table.paths)
+
+
+def _lines_of(table: Table, use: Use) -> NDArray[np.bool_]:
+    if use.weights is not None:
+        problem = f'"{use.weights}" has weights of rows, which are joined'
+        raise TableError(problem, "leave out ", Argument("weights"))
+    return use.rows_of(table)
+
+
+def _keys(per: str, batch: Any) -> Any:
+    """Return the values by which lines are joined, null where there is none."""
+    array = one_array(batch.column(per))
+    if types.is_nested(array.type):
+        raise TableError(f'"{per}" contains {array.type}', "choose another column")
+    if is_text(array.type):
+        return Cells(per, array).texts
+    return pc.if_else(pc.is_null(array, nan_is_null=True), None, array)
 
 
 class _Sums:
@@ -77,7 +130,7 @@ class _Lines:
         self._sums = _Sums(["key"], {"rows": "sum", "line": "min"} | how)
 
     def add(self, batch: Any, cells: Mapping[str, Cells]) -> None:
-        keys = self._keys(batch)
+        keys = _keys(self._per, batch)
         lines = {"key": keys, "rows": pa.array(np.ones(len(keys), dtype=np.int64))}
         for one in self._encoder.columns:
             if one.kind == "category":
@@ -92,15 +145,6 @@ class _Lines:
         lines["line"] = pa.array(np.arange(self._n_lines, self._n_lines + len(keys)))
         self._n_lines += len(keys)
         self._sums.add(lines)
-
-    def _keys(self, batch: Any) -> Any:
-        """Return the values by which lines are joined, null where there is none."""
-        array = one_array(batch.column(self._per))
-        if types.is_nested(array.type):
-            raise TableError(f'"{self._per}" contains {array.type}', "choose another column")
-        if is_text(array.type):
-            return Cells(self._per, array).texts
-        return pc.if_else(pc.is_null(array, nan_is_null=True), None, array)
 
     def rows(self, name: str) -> tuple[Rows, list[Column]]:
         """Return one row for each key, in the order in which keys occur, and what columns are."""

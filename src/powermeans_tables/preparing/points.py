@@ -39,6 +39,10 @@ class Use:
     lacking: Literal["keep", "any", "all"] = "keep"  # values, for want of which a row is left out
     ways_out: Sequence[str] = ("observed",)  # values of `missing` that may help where rows lack any
 
+    def of(self, table: Table) -> Use:
+        """Return which rows of a table count: all of one whose rows were made of those here."""
+        return replace(self, skipped=()) if table.first.per else self
+
     def rows_of(self, table: Table) -> NDArray[np.bool_]:
         """Return which rows count, before those that lack values are left out."""
         is_used = np.ones(table.n_rows, dtype=bool)

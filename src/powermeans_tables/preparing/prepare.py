@@ -36,7 +36,7 @@ from powermeans_tables.preparing.kinds import (
     WORDS,
     Column,
 )
-from powermeans_tables.preparing.lines import joined
+from powermeans_tables.preparing.lines import joined, long_form, pivoted
 from powermeans_tables.preparing.points import ColumnRange, Encoder, RawRows, Spread, Use, Weighted
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
@@ -107,7 +107,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     per : str, optional
         A column such as that of customers, of whom each then is one point: numbers are means of
         their rows, and sums of counts and amounts; yes and no are shares, categories the most
-        frequent word, and dates the last one.
+        frequent word, and dates the last one. Columns called variable and value are pivoted.
 
     Attributes
     ----------
@@ -154,6 +154,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     columns_: list[Column]
     notes_: list[Note]
+    pivoted_: Sequence[str] = ()  # columns of variables, of their values, and others that count
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "as_": [Mapping, None],
@@ -167,7 +168,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         "per": [str, None],
     }
     _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
-        decimal_: any! lines_: Prepare _sklearn_output_config: any"""
+        decimal_: any! lines_: Prepare pivoted_: any _sklearn_output_config: any"""
 
     def __init__(
         self,
@@ -239,12 +240,21 @@ class Prepare(TransformerMixin, BaseEstimator):
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
         with table.naming():
-            if self.per is not None:
+            long, notes = self.per and long_form(table.names), list[Note]()
+            if self.per and not long:
                 table, lines = self._understand_lines(table, use)
                 return self._rows(table, use, self.encoder_for(table), lines, **how)
+            if self.per and long:
+                _check_name(self.per, table.names)
+                names = [name for name in table.names if name not in (self.per, *long)]
+                table = pivoted(table, self.per, long, use, how.get("in_parts"))
+                notes.append(Note(table.how_read[-1]))
             encoder = self.understand_columns(table, use)
+            if long:
+                self.pivoted_ = [*long, *(one for one in names if one in self._names_read())]
             rows = self._rows(table, use, encoder, None, **how)
         self._note_cells(rows.encoder, len(rows.is_used))
+        self.notes_ += notes
         return rows
 
     def _note_cells(self, encoder: Encoder, n_rows: int) -> None:
@@ -296,7 +306,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         told, codes = self._told(names), self._given_codes(names)
         _check_shares(self.shares or {}, names)
         survey = table.survey
-        is_row = use.rows_of(table)[survey.rows]
+        is_row = use.of(table).rows_of(table)[survey.rows]
         frame = table.sample
         frame = frame if is_row.all() else frame.filter(pa.array(is_row))
         n_first = int(np.count_nonzero(is_row[: survey.n_first]))
@@ -334,8 +344,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             own = plain._cells(table, table.sample, use.weights, ())
             cells = {**encoder.cells, use.weights: own}
             encoder = Encoder([*encoder.columns, *plain.used], cells)
-        mine = use if lines is None else replace(use, skipped=())  # which are lines
-        rows = points.read_rows(table, encoder, mine, **how)
+        rows = points.read_rows(table, encoder, use.of(table), **how)
         rows.use, rows.lines = use, lines
         return rows
 
@@ -399,11 +408,17 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         return self._joined(self.as_fitted(X), Use())[0].frame()
 
-    def _joined(self, table: Table, use: Use) -> tuple[Table, Encoder | None]:
-        if self.per in (None, table.first.per):
+    def _joined(
+        self, table: Table, use: Use, in_parts: bool | None = None
+    ) -> tuple[Table, Encoder | None]:
+        if self.per is None or self.per == table.first.per:
             return table, None
-        rows, _, lines = joined(table, str(self.per), self.lines_.encoder_for(table), use)
-        names = {*map(str, self.feature_names_in_)}
+        names, lines = {*map(str, self.feature_names_in_)}, None
+        if self.pivoted_:
+            rows = pivoted(table, self.per, (self.pivoted_[0], self.pivoted_[1]), use, in_parts)
+            self.as_fitted(rows)  # refuses those that lack columns
+        else:
+            rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
         return rows.choosing({name: name for name in rows.names if name in names}), lines
 
     def as_fitted(self, X: Any, also: Sequence[str] = ()) -> Table:
@@ -422,7 +437,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             pairs = zip(map(str, fit.feature_names_in_), table.names, strict=True)
             table = table.choosing(dict(pairs))
         who = f"{'X' if table.name == 'X' else table.name} has"
-        names = self._names_read() if fit is self else self.names_read
+        names = self._names_read() if table.first.per == self.per else self.names_read
         for name in sorted(names):
             _check_name(name, table.names, who, ", which fit saw")
         return table.choosing({name: name for name in (*names, *also)})
@@ -430,17 +445,18 @@ class Prepare(TransformerMixin, BaseEstimator):
     @property
     def of_table(self) -> Prepare:
         """What reads the columns of a table: with `per`, those of its lines."""
-        return self if self.per is None else self.lines_
+        return self if self.per is None or self.pivoted_ else self.lines_
 
     @property
     def names_read(self) -> list[str]:
         """The columns of a table that are read."""
-        return [*self.of_table._names_read(), *([self.per] if self.per else [])]
+        names = self.pivoted_ or self.of_table._names_read()
+        return [*names, *([self.per] if self.per else [])]
 
     def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Read the columns of the fit in another table, which `as_fitted` returns."""
         with table.naming():
-            table, lines = self._joined(table, use)
+            table, lines = self._joined(table, use, how.get("in_parts"))
             return self._rows(table, use, self.encoder_for(table), lines, **how)
 
     def encoder_for(self, table: Table) -> Encoder:
@@ -529,7 +545,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         are_right = isinstance(decimal, str) and {one.other for one in known} <= {"", *names}
         if not are_right or names != list(self.feature_names_in_) or len(known) != len(columns):
             raise ValueError("columns_ of Prepare are not its columns")
-        if (self.per is None) is hasattr(self, "lines_"):
+        are_right = {*map(type, self.pivoted_)} <= {str} and len(self.pivoted_) != 1
+        if not are_right or (self.per is None or bool(self.pivoted_)) is hasattr(self, "lines_"):
             raise ValueError("lines_ of Prepare are those of its parameter per")
         for column in known:
             widths = {len(column.offsets), len(column.scales), len(column.levels or column.scales)}
@@ -605,6 +622,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def _told(self, names: Sequence[str]) -> dict[str, str]:
         told = {str(name): kind for name, kind in (self.as_ or {}).items()}
+        told |= {str(self.per): "identifier"} if self.per in names else {}
         for name, kind in told.items():
             _check_name(name, names)
             if kind not in (known := [*USED, *UNUSED]):
@@ -831,9 +849,11 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     if OF_A_FIT in found:
         way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
-    names = {one.name.casefold() for one in columns}
-    if {"variable", "value"} <= names:
-        yield Note("each row has one value of a variable: pivot the table first", is_doubt=True)
+    if long := long_form(one.name for one in columns):
+        others = [one.name for one in columns if one.name not in long][:1]
+        does = [part for each in others for part in (Argument("per", each), " does so")]
+        said = "each row has one value of a variable: pivot the table first"
+        yield Note(said, True, does)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
         named = [f'"{one.name}" ({one.why})' for one in words]
