@@ -13,7 +13,7 @@ from powermeans.errors import Argument, EntryError, TableError, counted, some, w
 from powermeans.points.columns import Columns
 from powermeans.points.needs import Needs
 from powermeans.scale.block import Block
-from powermeans.scale.named_columns import places_of
+from powermeans.scale.named_columns import numbers_of, places_of
 from powermeans.types import FloatArray
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.preparing.kinds import OF_A_FIT, OF_WEIGHTS
@@ -37,11 +37,9 @@ class TableRows:
         self._table = open_table(source)
         self.name, self.paths, self._asked = self._table.name, self._table.paths, columns
         self._prepare: Prepare = Prepare() if prepare is None else prepare
-        names = self._table.names
-        places = places_of(columns, weights, names, self.name)
-        chosen = {names[place]: names[place] for place in places}
-        self._table = self._table.choosing(chosen)
-        self._weights = None if weights is None else names[places[-1]]
+        self._table, self._weights = chosen_of(
+            self._table, columns, weights, self._prepare.per, self.name
+        )
         self._dtype, self._found = dtype, dict[Any, PreparedRows]()  # the last that was asked for
 
     def points_for(self, needs: Needs, *, in_parts: bool) -> PreparedRows:
@@ -115,11 +113,27 @@ class PreparedRows:
         yield Block(self.rows.raw[first_row:], weights, self.name, first_row + 1)
 
 
+def chosen_of(
+    table: Table,
+    columns: Sequence[str | int] | None,
+    weights: str | None,
+    per: str | None,
+    name: str,
+) -> tuple[Table, str | None]:
+    """Return the columns to read, with that by which rows are joined, and that of weights."""
+    names, places = table.names, places_of(columns, weights, table.names, name)
+    last = None if weights is None else names[places[-1]]
+    places += [] if per is None else numbers_of([per], names, name)
+    return table.choosing({names[place]: names[place] for place in places}), last
+
+
 def partitions(
     frames: Callable[[], Iterator[Any]], prepare: Prepare | None
 ) -> tuple[Callable[[Any], FloatArray], Prepare]:
     """Return what makes points of a frame, and the `Prepare`, which understands all if unfitted."""
     table = open_table(frames)
+    if prepare is not None and prepare.per is not None:
+        raise TableError("per= joins rows, which may be in several partitions", "join them first")
     if prepare is not None and hasattr(prepare, "columns_"):
         return partial(_points_of, prepare, prepare.encoder_for(prepare.as_fitted(table))), prepare
     found = clone(prepare) if prepare is not None else Prepare()
@@ -169,7 +183,7 @@ def read_as_fitted(prepare: Prepare, table: Table, use: Use, **how: Any) -> RawR
 
 def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, str]:
     """Return the kinds of columns that would be left out, where they were asked for."""
-    left_out = [one for one in prepare.columns_ if not one.is_used]
+    left_out = [one for one in prepare.columns_ if not one.is_used and one.name != prepare.per]
     for one in left_out:
         if one.kind == "text" and one.name in asked:
             raise TableError(

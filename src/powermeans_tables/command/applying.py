@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict, replace
+from typing import Any
 
 from powermeans.errors import counted
 from powermeans.explaining.explanation import explain
@@ -77,10 +78,18 @@ def _tell(fitted: Fitted, found: Labelled, results: Results, screen: Screen) -> 
 def print_exact_query(path: str, files: DataFiles, asked: Rules, screen: Screen) -> None:
     """Print a query that labels a table of a database as a model does; no file is read."""
     with failures.refusing():
-        query = to_sql(load_model(path).model, table=str(asked.sql), dialect=asked.dialect)
+        model = load_model(path).model
+        query = _of_joined(model, to_sql(model, table=str(asked.sql), dialect=asked.dialect))
     for line in query.splitlines():
         screen.say(line, is_whole=True)
     screen.tell_machines({"model": path, "sql": query})
+
+
+def _of_joined(model: Any, query: str) -> str:
+    """Return a query that says which rows it labels, where a model joins lines."""
+    per = getattr(preparation_of(model), "per", None)
+    rows = "" if per is None else f'-- The rows that --output writes, one for each "{per}".\n'
+    return rows + query
 
 
 def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> None:
@@ -94,6 +103,7 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     with failures.refusing(), naming_entries(data):
         found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
         query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)
+        query = query and _of_joined(saved.model, query)
     for line in (query or str(found)).splitlines():
         screen.say(line, is_whole=True)
     about = {"model": path, "data": files.first, "kept": found.kept, "price": found.price}

@@ -17,16 +17,22 @@ from powermeans.explaining.features import last_of, preparation_of
 from powermeans.methods.streams.base import is_waiting
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import missing_path
-from powermeans.scale.named_columns import numbers_of, places_of
+from powermeans.scale.named_columns import numbers_of
 from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts
 from powermeans.system.attributes import forget
 from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.options import DataFiles, Scale
-from powermeans_tables.opening import PreparedRows, lacking_columns, read_as_fitted, read_as_new
+from powermeans_tables.opening import (
+    PreparedRows,
+    chosen_of,
+    lacking_columns,
+    read_as_fitted,
+    read_as_new,
+)
 from powermeans_tables.preparing.kinds import has_no_name
 from powermeans_tables.preparing.points import RawRows, Use
-from powermeans_tables.preparing.prepare import Note, Prepare, doubts_on_others
+from powermeans_tables.preparing.prepare import Note, Prepare, columns_in, doubts_on_others
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.formats import PACKED, format_of
 from powermeans_tables.reading.table import File, Table
@@ -75,9 +81,12 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
     """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
     why_whole = "" if takes_missing else "this divergence needs whole rows"
     with failures.refusing(name=files.name), failures.reading(files.name):
-        places = places_of(files.asked_columns, files.weights, table.names, files.name)
-        chosen = table.choosing({table.names[j]: table.names[j] for j in places})
-        use = _use(files, table, why_whole)
+        per = None
+        if files.per is not None:
+            (place,) = numbers_of([files.per], table.names, files.name)
+            per = table.names[place]
+        chosen, weights = chosen_of(table, files.asked_columns, files.weights, per, files.name)
+        use = _use(files, table, weights, why_whole)
         codes = _codes(files, [name for name in chosen.names if name != use.weights])
         prepare = Prepare(
             as_=files.kinds,
@@ -86,6 +95,7 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             shares=files.shares or None,
             codes="none" if files.keep_codes else codes or "auto",
             dates=files.dates,
+            per=per,
             **files.marks,
         )
         rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=files.in_parts)
@@ -108,17 +118,20 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
             names = getattr(model, "feature_names_in_", None)
             numbered = [f"c{number + 1}" for number in range(model.n_features_in_)]
             prepare = Prepare.of_numbers(numbered if names is None else [*map(str, names)])
-        found, use = columns_for(prepare, path, files, table.names), _use(files, table, why_whole)
-        weights = {} if use.weights is None else {use.weights: use.weights}
-        chosen = table.choosing(found | weights)
+        _, weights = chosen_of(table, None, files.weights, None, files.name)
+        found = columns_for(prepare, path, files, table.names)
+        use = _use(files, table, weights, why_whole)
+        chosen = table.choosing(found | ({} if weights is None else {weights: weights}))
+        if (fit := prepare.of_table) is not prepare:
+            prepare.lines_ = fit = copy.copy(fit)
         given = [each.rpartition("=") for each in _codes(files, list(found))]
-        prepare.columns_ = [
-            replace(one, codes=[*one.codes, *(code for name, _, code in given if name == one.name)])
-            for one in prepare.columns_
+        fit.columns_ = [
+            replace(one, codes=[*one.codes, *(c for name, _, c in given if name in ("", one.name))])
+            for one in fit.columns_
         ]
         marks = {name: mark for name, mark in files.marks.items() if mark is not None}
-        prepare.set_params(**marks, dates=files.dates or prepare.dates)
-        prepare.decimal_ = files.decimal or prepare.decimal_
+        fit.set_params(**marks, dates=files.dates or fit.dates)
+        fit.decimal_ = files.decimal or fit.decimal_
         rows = read_as_fitted(prepare, chosen, use, in_parts=files.in_parts)
         as_read, steps = rows.raw, [step for _, step in getattr(model, "steps", [])[:-1]]
         scalers = [one for one in steps if not isinstance(one, Prepare)]
@@ -157,15 +170,12 @@ def _data(
         if not files.in_parts:
             size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
             notes = [Note(f"read part by part, since its points would take {size}"), *notes]
+    table = rows.table if prepare.per is not None else table
     return Data(files, points, prepare, table, source, notes=notes, **more)
 
 
-def _use(files: DataFiles, table: Table, why_whole: str) -> Use:
+def _use(files: DataFiles, table: Table, weights: str | None, why_whole: str) -> Use:
     """Return which rows count; those that lack values do as is asked for or possible."""
-    weights = None
-    if files.weights is not None:
-        (place,) = numbers_of([files.weights], table.names, files.name)
-        weights = table.names[place]
     for rows in files.skipped:
         if rows[-1] > table.n_rows:
             raise TableError(
@@ -187,7 +197,7 @@ def _notes_on(table: Table, rows: RawRows) -> Iterator[Note]:
         yield Note(text, is_doubt=True)
     if table.how_read:
         yield Note(f"read: {'; '.join(table.how_read)}")
-    if n_skipped := table.n_rows - rows.n_given - len(table.totals):
+    if n_skipped := int((~rows.use.rows_of(table)).sum()) - len(table.totals):
         yield Note(f"{counted(n_skipped, 'row')} left out by --skip-rows")
     if table.totals:
         yield Note(f"{table.said_of_totals} (--keep-totals uses all rows)")
@@ -207,12 +217,12 @@ def columns_for(
 
     Names decide, and places only where the file or the model has no names, or no name is the same.
     """
-    asked, every = files.asked_columns, [*map(str, prepare.feature_names_in_)]
-    names = [name for one in prepare.used for name in (one.name, one.other) if name]
+    asked, every = files.asked_columns, [*map(str, prepare.of_table.feature_names_in_)]
+    names = prepare.names_read
     found = list(there)
     if asked is not None:
         found = [there[place] for place in numbers_of(asked, there, files.name)]
-    if len(same := prepare.columns_in(found)) == len(names):
+    if len(same := columns_in(names, found)) == len(names):
         return same
     goes_by_place = any(all(map(has_no_name, these)) for these in (names, there))
     if asked is not None:
@@ -246,8 +256,8 @@ def _codes(files: DataFiles, names: Sequence[str]) -> list[str]:
     found = []
     for each in () if files.keep_codes else files.codes or ():
         columns, is_of_some, value = each.rpartition("=")
-        places = numbers_of([columns], names, files.name) if is_of_some else range(len(names))
-        found += [f"{names[place]}={value.strip()}" for place in places]
+        places = numbers_of([columns], names, files.name) if is_of_some else ()
+        found += [f"{names[place]}={value.strip()}" for place in places] or [value.strip()]
     return found
 
 

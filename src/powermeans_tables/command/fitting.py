@@ -340,6 +340,8 @@ def _end(fitted: Fitted, wanted: Wanted, screen: Screen, *, lacks_report: bool) 
         )
     if written:
         more = " (--output writes the rows with their cluster)" * (written == wanted.model)
+        if wanted.output is not None and (per := fitted.data.prepare.per) is not None:
+            more = f'; {wanted.output} has one row for each "{per}"'
         more = "; no report, which needs all rows at once" if lacks_report else more
         screen.say(f"written: {written}{more}")
     if wanted.report is not None:

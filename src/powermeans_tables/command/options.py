@@ -38,6 +38,7 @@ class DataFiles:
     as_: Sequence[str] | None = None
     order: Sequence[str] | None = None
     share: Sequence[str] | None = None
+    per: str | None = None
     verbose: bool = False
     columns: str | None = option(
         "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
@@ -200,7 +201,7 @@ def known(asked: Sequence[str], names: Sequence[str], option: str) -> list[str]:
 # The columns that are added to the rows of a file, if not others are asked for.
 ADDED = ("cluster", "distance", "second_cluster", "sure")
 _OF_THE_MODEL = (
-    *("clusters", "scale", "as_", "share", "order", "divergence", "effort", "max_seconds"),
+    *("clusters", "scale", "as_", "share", "per", "order", "divergence", "effort", "max_seconds"),
     *("size_min", "size_max", "seed"),
 )
 
@@ -291,6 +292,10 @@ class Wanted(Results):
     share: list[str] | None = option(
         "How much columns count in distances, where others count 1: region=2,age=0.5.",
         metavar="COLUMN=NUMBER",
+    )
+    per: str | None = option(
+        "Column such as customers, of whom each becomes one row, made of all of theirs.",
+        metavar="COLUMN",
     )
     order: list[str] | None = option(
         'Words from the lowest on: "low<mid<high"; once for each.', metavar="WORDS"

@@ -55,6 +55,11 @@ _IDENTIFIERS = re.compile(
     r"(?:.* )?(?:ids?|uuid|guid|key|pk|ticket)|id .*|(?:account|client|customer|employee|item|order"
     r"|patient|product|record|row|sample|session|user) ?(?:id|number)"
 )
+_PEOPLE = re.compile(
+    r"(?:.* )?(?:e ?mail(?: address)?|customer|client|user|member|patient|kunde|person|employee"
+    r"|account)(?: ?(?:id|no|nr|number|code|key))?"
+)
+_MAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+")
 _ADDRESSES = re.compile(
     r"(?:.* )?(?:zip|(?:zip|post|postal) ?code|plz|phone|phone ?number|telefon)"
 )
@@ -330,6 +335,14 @@ def why_identifier(
     if len(values) >= 20 and n_digits.min() == n_digits.max() >= 4 and is_wide:
         return "all differ and have the same number of digits"
     return None
+
+
+def names_rows(cells: Cells) -> int:
+    """Return 2 for a column that names people, 1 for other things that have rows, and else 0."""
+    some = cells.some_texts[:20] if cells.is_text else []
+    are_mails = bool(some) and all(map(_MAIL.fullmatch, some))
+    are_people = are_mails or _is_named(cells.name, _PEOPLE)
+    return 2 * are_people or int(_is_named(cells.name, _IDENTIFIERS))
 
 
 def added_by_a_fit(names: Iterable[str]) -> list[str]:

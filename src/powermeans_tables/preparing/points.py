@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -38,6 +39,10 @@ class Use:
     lacking: Literal["keep", "any", "all"] = "keep"  # values, for want of which a row is left out
     ways_out: Sequence[str] = ("observed",)  # values of `missing` that may help where rows lack any
 
+    def of(self, table: Table) -> Use:
+        """Return which rows of a table count: all of one whose rows were made of those here."""
+        return replace(self, skipped=()) if table.first.per else self
+
     def rows_of(self, table: Table) -> NDArray[np.bool_]:
         """Return which rows count, before those that lack values are left out."""
         is_used = np.ones(table.n_rows, dtype=bool)
@@ -56,8 +61,8 @@ class Encoder:
     unread: dict[str, Counter[str]] = field(default_factory=dict)  # cells that are no numbers
     unknown: dict[str, Counter[str]] = field(default_factory=dict)  # words that no fit has seen
 
-    def raw(self, batch: Any, row_in_words: Callable[[int], str]) -> FloatArray:
-        """Return the numbers of all rows of a batch; note what cannot be read."""
+    def noted(self, batch: Any, row_in_words: Callable[[int], str]) -> dict[str, Cells]:
+        """Return the cells of all rows of a batch; note what cannot be read."""
         every = {name: self._cells_of(name, batch) for name in self.cells}
         for name, cells in every.items():
             if cells.type in ("number", "date") and (row := cells.infinite) is not None:
@@ -65,12 +70,16 @@ class Encoder:
                     f'column "{name}" has {cells.texts[row].as_py()} in {row_in_words(row)}',
                     "correct it, or leave the row or the column out",
                 )
-        found = []
         for column in self.columns:
-            cells = every[column.name]
-            found.append(features.encode(column, cells, every.get(column.other)))
-            self._note(column, cells)
-        return np.column_stack(found)
+            self._note(column, every[column.name])
+        return every
+
+    def raw(self, batch: Any, row_in_words: Callable[[int], str]) -> FloatArray:
+        """Return the numbers of all rows of a batch."""
+        cells = self.noted(batch, row_in_words)
+        return np.column_stack(
+            [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.columns]
+        )
 
     def _cells_of(self, name: str, batch: Any) -> Cells:
         some, array = self.cells[name], one_array(batch.column(name))
@@ -119,6 +128,7 @@ class RawRows:
     has_missing: bool = False  # whether rows that are used lack values
     n_without_value: int = 0  # rows that lack all
     weight_lacking: int | None = None  # the first row without a weight
+    lines: Encoder | None = None  # how the lines were read of which rows were made
 
     def blocks(self) -> Iterator[Weighted]:
         """Yield the numbers and weights of some rows at a time."""
@@ -224,16 +234,8 @@ class _Held:
 
 def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
     """Read all rows once, and keep those that count."""
-    table, use, start, n_features = rows.table, rows.use, 0, len(rows.n_lacking)
-    for batch in table.batches():
-        given = np.flatnonzero(rows.is_used[start : start + batch.num_rows])
-        numbers, start = start + given, start + batch.num_rows
-        if len(given) < batch.num_rows:
-            batch = batch.take(pa.array(given))
-
-        def say(row: int, numbers: IndexArray = numbers) -> str:
-            return table.row(numbers[row])
-
+    table, use, n_features = rows.table, rows.use, len(rows.n_lacking)
+    for numbers, batch, say in used_batches(table, rows.is_used, tell):
         block = rows.encoder.raw(batch, say)
         is_missing = np.isnan(block)
         of_features, of_weights = is_missing[:, :n_features], is_missing[:, n_features:].any(axis=1)
@@ -253,8 +255,24 @@ def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
         block = block if kept.all() else block[kept]
         rows.has_missing |= bool(of_features[kept].any())
         kept_rows.add(block)
+
+
+def used_batches(
+    table: Table, is_used: NDArray[np.bool_], tell: Tell | None = None
+) -> Iterator[tuple[IndexArray, Any, Callable[[int], str]]]:
+    """Yield the numbers and the cells of rows that are used, and what says which row one is."""
+    start = 0
+    for batch in table.batches():
+        given = np.flatnonzero(is_used[start : start + batch.num_rows])
+        numbers, start = start + given, start + batch.num_rows
+        few = batch if len(given) == batch.num_rows else batch.take(pa.array(given))
+        yield numbers, few, partial(_row_in_words, table, numbers)
         if tell is not None:
             tell(start, table.n_rows)
+
+
+def _row_in_words(table: Table, numbers: IndexArray, row: int) -> str:
+    return table.row(numbers[row])
 
 
 def _refuse_weights(weights: FloatArray, name: str, row_in_words: Callable[[int], str]) -> None:

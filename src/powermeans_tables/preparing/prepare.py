@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import skew
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -37,6 +37,7 @@ from powermeans_tables.preparing.kinds import (
     WORDS,
     Column,
 )
+from powermeans_tables.preparing.lines import joined, long_form, pivoted
 from powermeans_tables.preparing.points import ColumnRange, Encoder, RawRows, Spread, Use, Weighted
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
@@ -58,6 +59,7 @@ _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
 _FEW = 0.05  # of the rows
 _MOST_FAR = 8
+_REPEATS = 1.2  # rows of each value, from which on they are lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         The separators of numbers in text. By default they are inferred from each column.
     dates : {"days", "day-first", "month-first"}, optional
         Use dates, as days since 1970; by default they are left out.
+    per : str, optional
+        A column such as that of customers, of whom each then is one point: numbers are means of
+        their rows, and sums of counts and amounts; yes and no are shares, categories the most
+        frequent word, and dates the last one. Columns called variable and value are pivoted.
 
     Attributes
     ----------
@@ -115,6 +121,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         The number of columns.
     feature_names_in_ : (n_features_in_,)
         Their names.
+    lines_ : Prepare
+        With `per`, how the columns of the table are read; `columns_` are then those of `joined`.
 
     See Also
     --------
@@ -148,6 +156,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     columns_: list[Column]
     notes_: list[Note]
+    pivoted_: Sequence[str] = ()  # columns of variables, of their values, and others that count
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "as_": [Mapping, None],
@@ -158,9 +167,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         "decimal": [one_of({".", ","}), None],
         "thousands": [one_of({"", ".", ",", "'", " "}), None],
         "dates": [one_of({"days", "day-first", "month-first"}), None],
+        "per": [str, None],
     }
     _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
-        decimal_: any! _sklearn_output_config: any"""
+        decimal_: any! lines_: Prepare pivoted_: any _sklearn_output_config: any"""
 
     def __init__(
         self,
@@ -173,6 +183,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         decimal: str | None = None,
         thousands: str | None = None,
         dates: Dates | None = None,
+        per: str | None = None,
     ) -> None:
         self.as_ = as_
         self.order = order
@@ -182,6 +193,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.decimal = decimal
         self.thousands = thousands
         self.dates = dates
+        self.per = per
 
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Understand the columns of a table, and find how to scale them.
@@ -230,15 +242,62 @@ class Prepare(TransformerMixin, BaseEstimator):
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
         with table.naming():
+            long, notes = self.per and long_form(table.names), list[Note]()
+            if self.per and not long:
+                table, lines = self._understand_lines(table, use)
+                return self._rows(table, use, self.encoder_for(table), lines, **how)
+            if self.per and long:
+                _check_name(self.per, table.names)
+                names = [name for name in table.names if name not in (self.per, *long)]
+                table = pivoted(table, self.per, long, use, how.get("in_parts"))
+                notes.append(Note(table.how_read[-1]))
             encoder = self.understand_columns(table, use)
-            rows = self._rows(table, use, encoder, how)
-        kind_of = {one.name: one.kind for one in (*self.columns_, *rows.encoder.columns)}
-        texts = {name: each for name, each in rows.encoder.cells.items() if each.is_text}
-        self.notes_ += _doubts_on_forms({name: each.form for name, each in texts.items()}, kind_of)
-        self.notes_ += _notes_on_cells(rows.encoder, len(rows.is_used))
+            if long:
+                self.pivoted_ = [*long, *(one for one in names if one in self._names_read())]
+            rows = self._rows(table, use, encoder, None, **how)
+        self._note_cells(rows.encoder, len(rows.is_used))
+        self.notes_ += notes
         return rows
 
-    def understand_columns(self, table: Table, use: Use) -> Encoder:
+    def _note_cells(self, encoder: Encoder, n_rows: int) -> None:
+        kind_of = {one.name: one.kind for one in (*self.columns_, *encoder.columns)}
+        texts = {name: each.form for name, each in encoder.cells.items() if each.is_text}
+        self.notes_ += [*_doubts_on_forms(texts, kind_of), *_notes_on_cells(encoder, n_rows)]
+
+    def _understand_lines(self, table: Table, use: Use) -> tuple[Table, Encoder]:
+        """Understand the columns of lines, and of the rows that are made of them; return these."""
+        self._validate_params()
+        self.decimal_: str = self.decimal or ""
+        _check_name(per := str(self.per), table.names)
+        told = {name: kind for name, kind in (self.as_ or {}).items() if kind != "log"}
+        told = {name: told[name] for name in table.names if name in told} | {per: "identifier"}
+        self.lines_ = clone(self).set_params(as_=told, shares=None, per=None)
+        encoder = self.lines_.understand_columns(table, use, are_lines=True)
+        rows, found, encoder = joined(table, per, encoder, use)
+        found = [one for one in found if one.kind != "ignore"]
+        cells = {one.name: Cells(one.name, one_array(rows.sample[one.name])) for one in found}
+        own = self._told([*table.names, *cells])
+        for j, one in enumerate(found):
+            if one.name in own and one.name not in told:
+                found[j] = kinds.column_of(cells[one.name], own[one.name])
+        lines = [one for one in self.lines_.columns_ if one.name != per and not one.is_used]
+        self._settle_columns([*found, *lines])
+        self.lines_.notes_.append(Note(rows.how_read[-1]))
+        self.lines_._note_cells(encoder, table.n_rows)
+        numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
+        self.notes_ = [*self.lines_.notes_, *_doubts_on_values(numbers, rows.survey.rows)]
+        return rows.choosing({name: name for name in cells}), encoder
+
+    def _settle_columns(self, columns: Sequence[Column]) -> None:
+        self.n_features_in_ = len(columns)
+        self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+        self.columns_ = [_unscaled(column) for column in columns]
+        if not self.used:
+            said = [f'"{one.name}" ({one.kind}: {one.why})' for one in columns]
+            raise TableError(f"no column can be clustered: {some(said, 6)}")
+        _check_shares(self.shares or {}, columns)
+
+    def understand_columns(self, table: Table, use: Use, *, are_lines: bool = False) -> Encoder:
         """Find what the columns of a table contain by some of its rows."""
         self._validate_params()
         if self.thousands and self.thousands == self.decimal:
@@ -248,11 +307,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         names = [name for name in table.names if name != use.weights]
         told, codes = self._told(names), self._given_codes(names)
         survey = table.survey
-        is_row = use.rows_of(table)[survey.rows]
+        is_row = use.of(table).rows_of(table)[survey.rows]
         frame = table.sample
         frame = frame if is_row.all() else frame.filter(pa.array(is_row))
         n_first = int(np.count_nonzero(is_row[: survey.n_first]))
-        self.decimal_: str = self.decimal or ""
+        self.decimal_ = self.decimal or ""
         cells = {
             name: self._cells(table, frame, name, codes.get(name, ()), told.get(name, ""))
             for name in names
@@ -269,37 +328,34 @@ class Prepare(TransformerMixin, BaseEstimator):
             code_notes.append(Note(in_words, is_doubt=True))
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
         found = [_without_empty(column, cells[column.name], told) for column in found]
-        self.n_features_in_ = len(found)
-        self.feature_names_in_ = np.array([column.name for column in found], dtype=object)
-        self.columns_ = [_unscaled(column) for column in found]
-        if not any(column.is_used for column in found):
-            said = [f'"{one.name}" ({one.kind}: {one.why})' for one in found]
-            raise TableError(f"no column can be clustered: {some(said, 6)}")
-        _check_shares(self.shares or {}, found)
+        self._settle_columns(found)
         codes_of = {one.name: frozenset(one.codes) for one in self.used}
         for name, missing in codes_of.items():
             if missing != cells[name].missing:  # what is known of the others stays known
                 cells[name] = replace(cells[name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
-        doubts = _doubts_on_values(numbers, survey.rows[is_row])
+        left_out = [cells[one.name] for one in found if not (one.is_used or one.name in told)]
+        doubts = [*_doubts_on_lines(left_out), *_doubts_on_values(numbers, survey.rows[is_row])]
+        doubts = [] if are_lines else doubts  # which then are of the rows that are made of them
         self.notes_ = [*code_notes, *doubts, *_notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
-    def _rows(self, table: Table, use: Use, encoder: Encoder, how: Mapping[str, Any]) -> RawRows:
+    def _rows(self, table: Table, use: Use, encoder: Encoder, lines: Any, **how: Any) -> RawRows:
         if use.weights is not None:
             plain = self.of_numbers([use.weights], "weights")
             own = plain._cells(table, table.sample, use.weights, (), "number")
             cells = {**encoder.cells, use.weights: own}
             encoder = Encoder([*encoder.columns, *plain.used], cells)
-        return points.read_rows(table, encoder, use, **how)
+        rows = points.read_rows(table, encoder, use.of(table), **how)
+        rows.use, rows.lines = use, lines
+        return rows
 
     @classmethod
     def of_numbers(cls, names: Sequence[str], why: str = "as specified") -> Self:
         """Return one that takes columns for numbers as they are, without a fit."""
         found = cls(as_=dict.fromkeys(names, "number"), scale="none", codes="none")
-        found.columns_ = [_unscaled(Column(name, "number", why)) for name in names]
-        found.n_features_in_, found.decimal_, found.notes_ = len(names), "", []
-        found.feature_names_in_ = np.array(names, dtype=object)
+        found._settle_columns([Column(name, "number", why) for name in names])
+        found.decimal_, found.notes_ = "", []
         return found
 
     def settle_by(self, table: Table, blocks: Iterable[Weighted]) -> None:
@@ -339,41 +395,72 @@ class Prepare(TransformerMixin, BaseEstimator):
         rows.scale(*self.scaling)
         return np.asarray(rows.raw)
 
+    def joined(self, X: Any) -> Any:
+        """Return the rows whose points `transform` returns: with `per`, one for each of its values.
+
+        Parameters
+        ----------
+        X : path, table of `open_table`, frame of pandas or Polars, dict of columns, or array
+            A table as for `transform`.
+
+        Returns
+        -------
+        pyarrow.Table
+            The rows, in the order in which the values first occur.
+        """
+        return self._joined(self.as_fitted(X), Use())[0].frame()
+
+    def _joined(
+        self, table: Table, use: Use, in_parts: bool | None = None
+    ) -> tuple[Table, Encoder | None]:
+        if self.per is None or self.per == table.first.per:
+            return table, None
+        names, lines = {*map(str, self.feature_names_in_)}, None
+        if self.pivoted_:
+            rows = pivoted(table, self.per, (self.pivoted_[0], self.pivoted_[1]), use, in_parts)
+            self.as_fitted(rows)  # refuses those that lack columns
+        else:
+            rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
+        return rows.choosing({name: name for name in rows.names if name in names}), lines
+
     def as_fitted(self, X: Any, also: Sequence[str] = ()) -> Table:
         """Return a table with the columns of the fit that count, by their names in the fit."""
         check_is_fitted(self)
         table, has_names = open_table(X), True
         if not (are_paths(X) or isinstance(X, Table | dict)):
             has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+        fit = self if table.first.per == self.per else self.of_table
         if not has_names:
-            if len(table.names) != self.n_features_in_:
+            if len(table.names) != fit.n_features_in_:
                 raise TableError(
-                    f"X has {len(table.names)} columns, and {self.n_features_in_} were fitted",
+                    f"X has {len(table.names)} columns, and {fit.n_features_in_} were fitted",
                     "pass the same columns",
                 )
-            pairs = zip(map(str, self.feature_names_in_), table.names, strict=True)
+            pairs = zip(map(str, fit.feature_names_in_), table.names, strict=True)
             table = table.choosing(dict(pairs))
-        who, found = f"{'X' if table.name == 'X' else table.name} has", self.columns_in(table.names)
-        for name in sorted({*self._names_read()} - {*found}):
+        who = f"{'X' if table.name == 'X' else table.name} has"
+        names = self._names_read() if table.first.per == self.per else self.names_read
+        found = columns_in(names, table.names)
+        for name in sorted({*names} - {*found}):
             _check_name(name, table.names, who, ", which fit saw")
         return table.choosing({**found, **{name: name for name in also}})
 
-    def columns_in(self, there: Sequence[str]) -> dict[str, str]:
-        """Return the columns of the fit that count, by their names in the fit.
+    @property
+    def of_table(self) -> Prepare:
+        """What reads the columns of a table: with `per`, those of its lines."""
+        return self if self.per is None or self.pivoted_ else self.lines_
 
-        They may be in another case only where no other name or column is the same then.
-        """
-        names = self._names_read()
-        counts = Counter(name.casefold() for name in [*{*names}, *{*there}])
-        alike = {one.casefold(): one for one in there if counts[one.casefold()] == 2}
-        found = {one: one for one in there}
-        pairs = ((name, found.get(name, alike.get(name.casefold()))) for name in names)
-        return {name: one for name, one in pairs if one is not None}
+    @property
+    def names_read(self) -> list[str]:
+        """The columns of a table that are read."""
+        names = self.pivoted_ or self.of_table._names_read()
+        return [*names, *([self.per] if self.per else [])]
 
     def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Read the columns of the fit in another table, which `as_fitted` returns."""
         with table.naming():
-            return self._rows(table, use, self.encoder_for(table), how)
+            table, lines = self._joined(table, use, how.get("in_parts"))
+            return self._rows(table, use, self.encoder_for(table), lines, **how)
 
     def encoder_for(self, table: Table) -> Encoder:
         """Find how another table writes the columns of the fit."""
@@ -462,6 +549,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         are_right = isinstance(decimal, str) and {one.other for one in known} <= {"", *names}
         if not are_right or names != list(self.feature_names_in_) or len(known) != len(columns):
             raise ValueError("columns_ of Prepare are not its columns")
+        are_right = {*map(type, self.pivoted_)} <= {str} and len(self.pivoted_) != 1
+        if not are_right or (self.per is None or bool(self.pivoted_)) is hasattr(self, "lines_"):
+            raise ValueError("lines_ of Prepare are those of its parameter per")
         for column in known:
             widths = {len(column.offsets), len(column.scales), len(column.levels or column.scales)}
             n_features = len(features.names_of(column)) if column.is_used else 0
@@ -536,6 +626,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def _told(self, names: Sequence[str]) -> dict[str, str]:
         told = {str(name): kind for name, kind in (self.as_ or {}).items()}
+        told |= {str(self.per): "identifier"} if self.per in names else {}
         for name, kind in told.items():
             _check_name(name, names)
             if kind not in (known := [*USED, *UNUSED]):
@@ -717,15 +808,32 @@ def _doubts_on_forms(forms: Mapping[str, Form], kind_of: Mapping[str, str]) -> I
 
 def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
     """Yield notes on units and words of a table that are not those of the fit."""
-    for one in prepare.used:
-        cells = rows.encoder.cells[one.name]
+    encoder = rows.lines or rows.encoder
+    for one in prepare.of_table.used if rows.lines else prepare.used:
+        cells = encoder.cells[one.name]
         if one.kind in (*NUMBERS, "log") and cells.has_other_unit:
             ours, fitted = (
                 f"is in {each}" if each else "has no unit" for each in (cells.unit, one.unit)
             )
             yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
-    unknown = {**rows.encoder.unread, **rows.encoder.unknown}
+    unknown = {**encoder.unread, **encoder.unknown}
     yield from _notes_on_unknown(unknown, "unknown to the model")
+
+
+def _doubts_on_lines(columns: Sequence[Cells]) -> Iterator[Note]:
+    """Yield a note where several rows are of one customer, or of one of something else."""
+    found = []
+    for cells in filter(kinds.names_rows, columns):
+        values = (cells.texts if cells.is_text else cells.array).drop_null()
+        n_different = len(values.unique())
+        if len(values) > _REPEATS * n_different and n_different > kinds.MOST_CATEGORIES:
+            found.append((cells, len(values) / n_different, n_different))
+    if found:
+        # Of customers and their orders, customers are what most people want to cluster.
+        found.sort(key=lambda each: (-kinds.names_rows(each[0]), -each[1]))
+        words = [f'{n:.3g} for each of {n_all:,} "{one.name}"' for one, n, n_all in found]
+        way_out = Argument("per", found[0][0].name), " makes one row of each"
+        yield Note(f"rows are lines, {some(words, 3)}", True, way_out)
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
@@ -749,13 +857,27 @@ def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
     if OF_A_FIT in found:
         way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
         yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
-    names = {one.name.casefold() for one in columns}
-    if {"variable", "value"} <= names:
-        yield Note("each row has one value of a variable: pivot the table first", is_doubt=True)
+    if long := long_form(one.name for one in columns):
+        others = [one.name for one in columns if one.name not in long][:1]
+        does = [part for each in others for part in (Argument("per", each), " does so")]
+        said = "each row has one value of a variable: pivot the table first"
+        yield Note(said, True, does)
     words = [one for one in columns if one.kind == "text" and "different" in one.why]
     if words:
         named = [f'"{one.name}" ({one.why})' for one in words]
         yield Note(f"left out for too many values: {some(named)}")
+
+
+def columns_in(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
+    """Return the columns of a table that have these names.
+
+    They may be in another case only where no other name or column is the same then.
+    """
+    counts = Counter(name.casefold() for name in [*{*names}, *{*there}])
+    alike = {one.casefold(): one for one in there if counts[one.casefold()] == 2}
+    found = {one: one for one in there}
+    pairs = ((name, found.get(name, alike.get(name.casefold()))) for name in names)
+    return {name: one for name, one in pairs if one is not None}
 
 
 def _check_name(name: str, names: Sequence[str], who: str = "there is", why: str = "") -> None:

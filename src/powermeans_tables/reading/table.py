@@ -62,6 +62,7 @@ class Rows:
     delimiter: str = ","
     encoding: str = "utf-8"
     is_array: bool = False  # numbers of a program, which have no units
+    per: str = ""  # the column of which each value has one row, made of its lines
 
     @classmethod
     def of(cls, table: Any, name: str, **more: Any) -> Rows:
@@ -279,7 +280,8 @@ class Table(Stream):
         """Return what cells do not tell, for the schema of a table of Arrow."""
         units = {f"unit of {name}": unit for name, unit in self.units.items()}
         is_array = {"is array": "yes"} if self.first.is_array else {}
-        return {**units, **is_array, "likely decimal": self.first.likely_decimal}
+        told = {"likely decimal": self.first.likely_decimal, "one row per": self.first.per}
+        return {**units, **is_array, **told}
 
     def take(self, rows: IndexArray, names: Sequence[str]) -> Any:
         """Return columns of rows, by their numbers from 0 that ascend, as a table of Arrow."""

@@ -130,11 +130,14 @@ def _values(subject: Subject, raw: Any) -> dict[int, FloatArray]:
 def _identifiers(subject: Subject, places: IndexArray) -> dict[str, list[str]]:
     """Return columns of the file that say which row is which: at most a number and a name."""
     table, found = subject.file.table, dict[str, list[str]]()
+    if table is None:
+        return {}
+    there = [one for one in subject.columns if one.name in table.names]  # not those of lines alone
     groups = [
-        [one.name for one in subject.columns if one.kind in kinds][:_MOST_TRIED]
+        [one.name for one in there if one.kind in kinds][:_MOST_TRIED]
         for kinds in (("identifier",), ("text", "ignore"))
     ]
-    if table is None or not any(groups):
+    if not any(groups):
         return {}
     cells = table.take(
         subject.row_numbers(places) - 1, [name for names in groups for name in names]

@@ -1,0 +1,141 @@
+"""Rows that are lines of customers become one row for each."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import adjusted_rand_score
+from tables.answers import clusters_in
+
+from powermeans import PowerKMeans, Prepare, load, open_data, save
+from powermeans.errors import TableError
+from powermeans_tables.command import failures
+
+N = 90
+COLUMNS = ["Amount", "Category"]
+ORDER = [["low", "medium", "high"]]
+SAME = {"per": "Email", "as_": {"Country": "ignore"}, "dates": "days", "order": ORDER}
+
+
+@pytest.fixture(scope="module")
+def orders() -> pd.DataFrame:
+    """Lines in no order, of customers of three groups."""
+    rng = np.random.default_rng(0)
+    who = np.repeat(np.arange(N), 2 + rng.poisson(4, N))
+    group, n = who % 3, len(who)
+    lines = {
+        "Order": np.arange(n) + 5000,
+        "Email": [f"user{one}@mail.com" for one in who],
+        "Amount": [f"{one:,.2f} €" for one in rng.normal(np.array([900, 3000, 7000])[group], 99)],
+        "Items": rng.integers(1, 9, n),
+        "Age": 20 + who % 50,
+        "Category": np.array(["Shoes", "Books", "Toys"])[(group + (rng.random(n) < 0.2)) % 3],
+        "Gift": np.where(rng.random(n) < 0.4, "yes", "no"),
+        "Date": [f"2024-{month:02d}-17" for month in rng.integers(1, 13, n)],
+        "Rating": np.array(["low", "medium", "high"])[rng.integers(0, 3, n)],
+        "Country": np.array(["DE", "FR"])[rng.integers(0, 2, n)],
+    }
+    return pd.DataFrame(lines).sample(frac=1, random_state=1)
+
+
+def test_customers_are_means_sums_shares_and_what_is_most_frequent_or_last(orders):
+    given = pd.concat([orders, orders[:3].assign(Email=[None, "", " "])])
+    prepare = Prepare(**SAME).fit(given)
+    found = prepare.joined(given).to_pandas()
+    lines = orders.assign(
+        Amount=orders["Amount"].str.replace("[ €,]", "", regex=True).astype(float),
+        Gift=orders["Gift"] == "yes",
+        Rating=orders["Rating"].map({"low": 1, "medium": 2, "high": 3}),
+        Date=pd.to_datetime(orders["Date"]),
+    )
+    of_each = lines.groupby("Email", sort=False)
+    assert found["Email"].tolist() == list(of_each.groups)
+    for name in ("Amount", "Items", "Age", "Gift", "Rating"):
+        np.testing.assert_allclose(found[name], of_each[name].mean())
+    np.testing.assert_allclose(found["sum of Amount"], of_each["Amount"].sum())
+    assert (found["number of rows"] == of_each.size().to_numpy()).all()
+    assert (found["Date"] == of_each["Date"].max().to_numpy()).all()
+    most = of_each["Category"].agg(lambda words: words.mode().min())
+    assert (found["Category"] == most.to_numpy()).all()
+    of_lines = f"of {len(lines) / N:.3g} rows"
+    columns = {one.name: (one.kind, one.unit, one.why) for one in prepare.columns_}
+    assert columns["Items"] == ("number", "", f"mean {of_lines}")
+    assert columns["sum of Amount"] == ("amount", "€", f"sum {of_lines}")
+    assert columns["Gift"] == ("share", "%", f"share {of_lines}")
+    assert columns["Age"] == ("number", "", "the same in all rows")
+    assert columns["Country"] == ("ignore", "", "as specified")
+    assert "sum of Age" not in columns
+    (note,) = [one.text for one in prepare.notes_ if "joined" in one.text]
+    assert re.search(f'{len(lines)} rows are joined to {N}, .*"Email"; 3 rows without it', note)
+
+
+@pytest.mark.filterwarnings("ignore:.*left out")
+def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orders, run):
+    orders.to_csv("orders.csv", index=False)
+    assert "(--per Email makes one row of each)" in run("fit orders.csv -k 3 -q -o lines.csv").out
+    told = run("fit orders.csv -q -k 3 --columns Amount,Category --per 2 -o rows.csv -m of.pm").out
+    assert "rows.csv has one row for each" in told
+    assert "check this: rows" not in told
+    rows = pd.read_csv("rows.csv")
+    groups = rows["Email"].str.extract(r"(\d+)")[0].astype(int) % 3
+    assert adjusted_rand_score(groups, rows["cluster"]) > 0.8
+    for how in ("", "--memory-limit 1GB"):
+        run("predict of.pm orders.csv -o again.csv", *how.split())
+        assert clusters_in("again.csv") == clusters_in("rows.csv")
+    assert "100 % of 90 rows stay" in run("fit orders.csv -q --like of.pm -o again.csv").out
+    for asked in ("orders.csv --sql joined", "--sql joined --exact"):
+        assert 'one for each "Email".\nSELECT' in run(f"explain of.pm {asked}").out
+    assert "sum of Amount" in run("predict of.pm orders.csv --report page.html").out
+    assert load("of.pm").predict(orders).tolist() == rows["cluster"].tolist()
+    data = open_data("orders.csv", columns=COLUMNS, prepare=Prepare(per="Email"))
+    model = PowerKMeans(3, random_state=0).fit(data)
+    assert adjusted_rand_score(model.labels_, rows["cluster"]) == 1
+    save(model, "python.pm")
+    few = orders[orders["Email"].isin(rows["Email"][:9])]
+    assert (load("python.pm").predict(few) == model.labels_[:9]).all()
+
+
+def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
+    rng = np.random.default_rng(0)
+    wide = pd.DataFrame(
+        {
+            "patient": [f"P{j}" for j in range(40)],
+            "sex": rng.choice(["f", "m"], 40),
+            "height": [f"{one:.2f} m" for one in rng.normal(1.7, 0.1, 40)],
+            "smoker": rng.choice(["now", "once", "never"], 40),
+        }
+    )
+    long = wide.melt(["patient", "sex"]).sample(frac=1, random_state=0)
+    long = long[(long["patient"] != "P3") | (long["variable"] != "smoker")]
+    prepare = Prepare(per="patient").fit(long)
+    found = prepare.joined(long).to_pandas().set_index("patient")
+    right = wide.set_index("patient").loc[found.index, found.columns]
+    right.loc["P3", "smoker"] = None
+    pd.testing.assert_frame_equal(found, right, check_dtype=False)
+    kinds = {one.name: one.kind for one in prepare.columns_}
+    assert (kinds["patient"], kinds["height"]) == ("identifier", "number")
+    long.to_csv("long.csv", index=False)
+    assert "(--per patient does so)" in run("fit long.csv -q -k 2 -o lines.csv").out
+    run("fit long.csv -q -k 2 --per patient -o rows.csv -m of.pm")
+    run("predict of.pm long.csv -o again.csv")
+    assert Path("again.csv").read_text() == Path("rows.csv").read_text()
+    assert len(load("of.pm").predict(long)) == 40
+    assert "in memory" in run("predict of.pm long.csv --memory-limit 1GB", code=failures.DATA).err
+    twice = pd.concat([long, long[:1]])
+    with pytest.raises(TableError, match="has several rows of"):
+        prepare.transform(twice)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--per Mail", 'no column "Mail": did you mean "Email"'),
+        ("--per Email --weights Items", '"Items" has weights of rows, which are joined: leave out'),
+        ("--per Email --as Nothing=count", 'no column "Nothing"'),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(options, said, orders, run):
+    orders.to_csv("orders.csv", index=False)
+    assert said in run(f"fit orders.csv -q {options}", code=failures.DATA).err
