@@ -66,6 +66,7 @@ REFUSED_KINDS: dict[str, Callable[[Any, int], list[Any]]] = {
     "units": formatted("{} kg"),
     "percent": formatted("{} %"),
     "money": formatted("€{}"),
+    "limits": one_of("<5", "12", "31.5", "48", ">60"),
     "duration": formatted("{}:30"),
     "plain texts": formatted("{}"),
     "day in words": lambda rng, n: [f"{day:%d.%m.%Y}" for day in days(rng, n)],

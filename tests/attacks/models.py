@@ -1,37 +1,44 @@
-"""Damaged model files: refused in words, or harmless. Nothing in them is executed.
+"""Model files: damaged ones are refused in words, or harmless, and nothing in them is executed.
 
 Damage is to bytes of the file, which checksums mostly find; to entries of the header and to arrays
-in an archive that is whole again; and to the archive itself.
+in an archive that is whole again; and to the archive itself. A loaded model is asked for all that
+users ask of one. One from a whole file answers as before it was saved.
 """
 
 import contextlib
+import copy
 import io
 import itertools
 import json
 import math
+import pickle
 import random
 import sys
 import time
+import traceback
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from scipy import sparse
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import powermeans
-from powermeans import methods
+from powermeans import methods, plots
 from powermeans.divergences import Binomial, Gamma, Mahalanobis
 from powermeans.errors import ModelFileError
 from powermeans.mathematics.schedules import Geometric
 from powermeans.saving import estimators, load, reading_of, save
-from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try
+from tests.attacks.running import REFUSED, RIGHT, Attack, Failure, Try, bits_of
+from tests.matrix.table import ROWS
 
 SUSPECT = (
     "exec", "import", "open", "os.", "subprocess.", "pickle.", "marshal.", "socket.",
@@ -41,7 +48,7 @@ PACKAGE = str(Path(powermeans.__file__).parent)
 OWN_IMPORTS = ("powermeans",)
 UNSUSPECTED = ("os.fstat", "os.listdir")
 # Which tell the package how many processors and how much memory there are.
-OF_THE_MACHINE = ("/sys/fs/cgroup/", "/proc/meminfo", "/proc/self/cgroup")
+OF_THE_MACHINE = ("/sys/fs/cgroup/", "/proc/meminfo", "/proc/self/cgroup", "/proc/self/maps")
 ENTRIES: list[Any] = [
     None, True, -1, 0, 1, 2**31, 2**63, 2**70, 1e308, 1e-320, "", "x", "poisson", "cosine", [],
     [[]], {}, math.nan, -math.inf, {"array": 0}, {"array": 1}, {"names": ["a"]}, {"dict": {}},
@@ -57,7 +64,10 @@ WITH_POINTS = (
     "predict", "transform", "score", "memberships", "score_samples", "embed", "bic",
     "optimality_gap", "partial_fit",
 )  # fmt: skip
-WITHOUT_POINTS = ("sample", "to_sklearn", "get_feature_names_out", "_repr_html_")
+WITHOUT_POINTS = ("sample", "to_sklearn", "get_feature_names_out", "_repr_html_", "__repr__")
+WITHOUT_WRITING = (*WITH_POINTS, *WITHOUT_POINTS)  # and without an import
+TURNS = {"n_init": 1, "max_iter": 20, "n_epochs": 2}  # of which a file may want any number
+DIALECTS = ("duckdb", "sqlite", "postgresql", "bigquery", "snowflake")
 WIDEST_DENSE = 1000
 
 
@@ -96,17 +106,24 @@ def fitted_models() -> Iterator[Any]:
     yield methods.EntropyWeightedPowerKMeans.from_centers(points[:2])
 
 
-def seeds(folder: Path) -> list[bytes]:
-    """Files that are right, and the same each time: models remember seconds."""
-    files, ticks = [], itertools.count()
+def seeds(folder: Path) -> dict[bytes, tuple[Any, Any]]:
+    """Files that are right, with their models and points for these.
+
+    They are the same each time: models remember seconds.
+    """
+    files, ticks = {}, itertools.count()
 
     def tick() -> float:
         return next(ticks) / 1024
 
     with mock.patch.multiple(time, monotonic=tick, perf_counter=tick):
-        for model in fitted_models():
+        models = [(model, points_for(model)) for model in fitted_models()]
+        for row in ROWS.values():
+            points = row.points(30)
+            models += [(row.fit(points), points)] * row.is_estimator
+        for model, points in models:
             save(model, folder / "seed")
-            files.append((folder / "seed").read_bytes())
+            files[(folder / "seed").read_bytes()] = model, points
     return files
 
 
@@ -301,17 +318,82 @@ class Guard:
         self.is_watching = False
 
 
-def use(model: Any) -> None:
-    """Predict, and go on with a stream; a refusal in words is as good."""
-    points = points_for(model)
-    for name in (*WITH_POINTS, *WITHOUT_POINTS):
-        if hasattr(model, name):
-            try:
-                getattr(model, name)(*([points] if name in WITH_POINTS else []))
-            except (ValueError, TypeError) as error:
-                if not str(error).strip():
-                    raise
-    repr(model)
+def saved_again(model: Any, _: Any) -> bytes:
+    save(model, "again.pm")
+    return Path("again.pm").read_bytes()
+
+
+def queries(model: Any, X: Any) -> list[str]:
+    columns = None if hasattr(model, "feature_names_in_") else [f"c{j}" for j in range(X.shape[1])]
+    return [powermeans.to_sql(model, columns, dialect=dialect) for dialect in DIALECTS]
+
+
+def plot(name: str) -> Callable[[Any, Any], None]:
+    def draw(model: Any, X: Any) -> None:
+        try:
+            getattr(plots, name)(*([model] if name == "convergence" else [model, X]))
+        finally:
+            plt.close("all")
+
+    return draw
+
+
+QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    **{name: lambda model, X, name=name: getattr(model, name)(X) for name in WITH_POINTS},
+    **{name: lambda model, _, name=name: getattr(model, name)() for name in WITHOUT_POINTS},
+    "fit": lambda model, X: model.fit(X),
+    "fit_predict": lambda model, X: model.fit_predict(X),
+    "save": saved_again,
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "clone": lambda model, X: clone(model).fit(X),
+    "set_params": lambda model, _: repr(model.set_params(**model.get_params())),
+    "explain": lambda model, X: str(powermeans.explain(model, X)),
+    "report": lambda model, X: powermeans.report(model, X, "report.html") and None,
+    "to_sql": queries,
+    "gap": lambda model, X: powermeans.optimality_gap(model, X),
+    "stability": lambda model, X: powermeans.stability(model, X, n_samples=2, random_state=0),
+    "match_labels": lambda model, X: powermeans.match_labels(model, model, X),
+    "what_changed": lambda model, X: str(powermeans.what_changed(model, model, X)),
+    "merge_tree": lambda model, X: powermeans.merge_tree(model, X),
+    "refit": lambda model, X: powermeans.refit(model, X),
+    **{name: plot(name) for name in ("clusters", "uncertainty", "profiles", "silhouettes")},
+    **{name: plot(name) for name in ("center_bars", "convergence")},
+}
+
+
+def answer_of(model: Any, X: Any, question: str) -> Any:
+    """Return the bits of an answer, or what a refusal in our words says; raise other errors."""
+    if question in WITHOUT_WRITING and not hasattr(model, question):
+        return None
+    np.random.seed(0)  # noqa: NPY002 - from which models without random_state draw
+    try:
+        answer = QUESTIONS[question](model, X)
+    except (ValueError, TypeError, AttributeError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        is_ours = any(f"/{package}" in last.filename for package in ("powermeans", "sklearn"))
+        if not is_ours or not str(last.line).startswith(("raise", "def ", "return super()")):
+            raise
+        return str(error)
+    labels = answer if question in ("predict", "fit_predict") else getattr(answer, "labels_", [])
+    check_labels(np.asarray(labels), model)
+    return None if question == "_repr_html_" else comparable(answer)  # which counts its cards
+
+
+def check_labels(labels: Any, model: Any) -> None:
+    n_clusters = len(getattr(model, "cluster_centers_", labels))
+    if len(labels) and not (
+        labels.dtype.kind == "i" and -1 <= labels.min() <= labels.max() < n_clusters
+    ):
+        raise Failure(f"labels are {labels[:9]}")
+
+
+def comparable(answer: Any) -> Any:
+    """Return what must be the same of two answers."""
+    if isinstance(answer, BaseEstimator):
+        return bits_of(answer)
+    if isinstance(answer, np.ndarray | np.generic):
+        return answer.tolist() if answer.dtype == object else (answer.dtype, answer.tobytes())
+    return answer if isinstance(answer, str | bytes | float | list) else None
 
 
 def points_for(model: Any) -> Any:
@@ -324,33 +406,56 @@ def points_for(model: Any) -> Any:
     return np.linspace(1, 3, 5 * width).reshape(5, width)
 
 
+def ask_whole(file: Path, original: tuple[Any, Any], rng: random.Random) -> None:
+    model, points = original
+    for question in rng.sample([*QUESTIONS], 5):
+        before = answer_of(copy.deepcopy(model), points, question)
+        if answer_of(load(file), points, question) != before:
+            raise Failure(f"a loaded {model!r} answers {question} otherwise")
+
+
+def ask_damaged(file: Path, guard: Guard, rng: random.Random) -> str:
+    with guard:
+        try:
+            model = load(file)
+        except ModelFileError as error:
+            if not (str(error).strip() and str(error).isprintable()):
+                raise Failure("refuses without words") from error
+            model = None
+        else:
+            reading_of(file)
+            for question in WITHOUT_WRITING:
+                answer_of(model, points_for(model), question)
+    if guard.seen:
+        raise Failure(f"executes {guard.seen[0]}")
+    for question in rng.sample([*QUESTIONS], 5) if model is not None else ():
+        model = load(file)
+        last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+        last.set_params(**{name: n for name, n in TURNS.items() if name in last.get_params()})
+        answer_of(model, points_for(model), question)
+    return RIGHT if model is not None else REFUSED
+
+
 def prepare(folder: Path) -> Try:
     file, originals = folder / "damaged.pm", seeds(folder)
-    for original in originals:  # what is imported on the way is imported now
+    for original, (_, points) in originals.items():
         file.write_bytes(original)
-        use(load(file))
+        for question in WITHOUT_WRITING:  # what is imported on the way is imported now
+            answer_of(load(file), points, question)
     guard = Guard()
     # A refusal looks up the version of the package, and a card has styles of scikit-learn.
     guard.allowed = (str(file), "/METADATA", ".css", ".js", *sys.path)
 
     def one(rng: random.Random) -> str:
-        file.write_bytes(rng.choice(DAMAGE)(rng.choice(originals), rng))
-        with guard:
-            try:
-                model = load(file)
-            except ModelFileError as error:
-                verdict = REFUSED if str(error).strip() and str(error).isprintable() else "mute"
-            else:
-                reading_of(file)
-                use(model)
-                verdict = RIGHT
-        if guard.seen:
-            raise Failure(f"executes {guard.seen[0]}")
-        if verdict == "mute":
-            raise Failure("refuses without words")
-        return verdict
+        content = rng.choice([*originals])
+        is_whole = rng.random() < 0.3
+        file.write_bytes(content if is_whole else rng.choice(DAMAGE)(content, rng))
+        if not is_whole:
+            return ask_damaged(file, guard, rng)
+        ask_whole(file, originals[content], rng)
+        return RIGHT
 
     return one
 
 
-ATTACK = Attack(prepare, seconds=2.0, megabytes=200.0, hangs_after=60.0, share=1.5)
+ATTACK = Attack(prepare, seconds=20.0, megabytes=500.0, hangs_after=60.0, share=1.5)

@@ -144,7 +144,7 @@ def prepare(folder: Path) -> Try:
         code, said = told([*command, f"whole{suffix}"])
         if code:
             raise Failure(f"whole{suffix} is refused: {said}")
-    saved = models.seeds(folder)
+    saved = [*models.seeds(folder)]
     np.save("two.npy", np.linspace(1, 3, 10).reshape(5, 2))
 
     def judged(arguments: list[str]) -> str:

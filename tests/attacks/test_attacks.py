@@ -141,7 +141,7 @@ def test_crashes_hangs_and_waste_are_failures_and_the_tries_go_on():
     assert "in bad_try" in failed  # where it hangs
     assert "IndexError: 7 (test_attacks.py:" in failed
     assert {"right", "known"} <= {one.verdict for one in outcomes}
-    assert (models.ATTACK.seconds, models.ATTACK.megabytes) == (2.0, 200.0)
+    assert (models.ATTACK.seconds, models.ATTACK.megabytes) == (20.0, 500.0)
 
 
 def test_what_a_file_executes_is_noted(tmp_path):

@@ -202,6 +202,8 @@ def test_a_choice_tells_how_much_of_each_cluster_comes_back() -> None:
     assert choose_k(on_lattice(3, n_points=30), range(2, 4), random_state=0).stability is None
     with pytest.raises(ValueError, match="The 'n_samples' parameter of stability"):
         stability(KMeans(2).fit([[0.0], [9.0]]), [[0.0], [9.0]], n_samples=0)
+    with pytest.raises(ValueError, match="fitted to 3 points, while X has 2: pass the X of its"):
+        stability(AgglomerativeClustering(2).fit([[0.0], [1.0], [9.0]]), [[0.0], [9.0]])
 
 
 def test_a_pipeline_is_as_stable_as_its_last_step() -> None:

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from matrix.data import K, counts, groups, half_circles, shares, sizes, with_gaps
-from matrix.outcomes import found
 from sklearn.base import clone
 
 import powermeans as pm
 from powermeans import divergences, methods
 from powermeans.engine.seeds import MarkovChainSeeds, ParallelSeeds, TreeSeeds
+from tests.matrix.data import K, counts, groups, half_circles, shares, sizes, with_gaps
+from tests.matrix.outcomes import found
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,11 @@ def stability(model: Any, X: Any, *, n_samples: int = 50, random_state: Any = No
     points = open_points(to_array(X), None, _needs(model)).given.array
     labels = np.asarray(to_array(model.predict(X) if hasattr(model, "predict") else model.labels_))
     labels = labels[labels >= 0]  # not those of rows without a point
+    if len(labels) != points.shape[0]:
+        raise ValueError(
+            f"{type(model).__name__} does not predict, and was fitted to {len(labels)} points, "
+            f"while X has {points.shape[0]}: pass the X of its fit"
+        )
     rng = random_numbers(random_state)
     jaccard = mean_jaccards(
         labels, lambda drawn: _labels_again(model, points[drawn], rng), n_samples, rng

@@ -144,8 +144,10 @@ def _of_duckdb(path: str, query: str, name: str) -> Rows:
                     seconds = _MOST_SECONDS + os.path.getsize(path) // _BYTES_A_SECOND
                     _in_time(work, opened.interrupt, seconds)
             found = read_arrow(kept)
-        except TimeoutError:
-            raise TableError(f"{name}: the query takes too long: add LIMIT to its parts") from None
+        except (TimeoutError, duckdb.OutOfMemoryException):
+            raise TableError(
+                f"{name}: the query takes too long or too much memory: add LIMIT to its parts"
+            ) from None
         except NoRoomError:
             raise
         except (duckdb.Error, OSError) as error:  # which Arrow raises of its batches
@@ -163,13 +165,13 @@ def _keep(opened: Any, query: str, kept: File, n_stored: int) -> None:
     most, n_bytes = max(_MOST_CELLS, n_stored, int(n_cells or 0)), 0
     with (
         opened.sql(query).to_arrow_reader(2**14) as found,
-        writing_temporarily(),
         ipc.new_file(str(kept.path), found.schema) as written,
     ):
         for batch in _limited(kept.name, found, most):
             n_bytes += batch.nbytes
             limits.refuse_growth(kept.name, n_stored, n_bytes)
-            written.write_batch(batch)
+            with writing_temporarily():
+                written.write_batch(batch)
 
 
 def _in_time(work: futures.Future[None], interrupt: Callable[[], None], seconds: float) -> None:
