@@ -1,4 +1,4 @@
-"""Rows that are lines of customers become one row for each."""
+"""What a row is: several lines of a customer, one variable of a patient, or a series."""
 
 import re
 from pathlib import Path
@@ -134,8 +134,40 @@ def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
         ("--per Mail", 'no column "Mail": did you mean "Email"'),
         ("--per Email --weights Items", '"Items" has weights of rows, which are joined: leave out'),
         ("--per Email --as Nothing=count", 'no column "Nothing"'),
+        ("--as-series shape", "no columns are a series: leave out --as-series"),
+        ("--as-series shape --per Email", "rows are joined, not their series"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(options, said, orders, run):
+def test_rows_that_cannot_be_made_are_refused(options, said, orders, run):
     orders.to_csv("orders.csv", index=False)
     assert said in run(f"fit orders.csv -q {options}", code=failures.DATA).err
+
+
+MONTHS = ("Jan", "Feb", "Mär", "Okt", "Dez")
+TIMES = {
+    "months": [f"{month}-{year}" for year in (23, 24) for month in MONTHS],
+    "years": [f"{year}" for year in range(2001, 2011)],
+    "weeks": [f"sales week {week}" for week in range(10)],
+}
+
+
+@pytest.mark.parametrize("names", TIMES.values(), ids=TIMES)
+def test_shapes_of_a_series_are_clustered_whatever_its_level(names, run):
+    rng, group = np.random.default_rng(0), np.arange(60) % 3
+    shapes = np.array([np.sin(np.arange(10)), np.cos(np.arange(10)), np.arange(10) / 9])
+    rows = np.exp(rng.normal(5, 1, (60, 1))) * (3 + shapes[group] + rng.normal(0, 0.1, (60, 10)))
+    rows[0], rows[1, 4] = 7, np.nan
+    table = pd.DataFrame(rows, columns=names)
+    points = Prepare(series="shape", scale="none").fit_transform(table)
+    above = rows - np.nanmean(rows, axis=1, keepdims=True)
+    above[1:] /= np.nanstd(rows[1:], axis=1, keepdims=True)
+    np.testing.assert_allclose(points, above, atol=1e-12)
+    table.to_csv("rows.csv", index=False)
+    assert "10 columns are a series" in run("fit rows.csv -q -k 3 -o of.csv").out
+    told = run("fit rows.csv -q -k 3 --as-series shape -o of.csv -m of.pm").out
+    assert "1 row with one value in the whole series" in told
+    run("predict of.pm rows.csv -o again.csv --memory-limit 1GB")
+    assert clusters_in("again.csv") == clusters_in("of.csv")
+    assert adjusted_rand_score(group[1:], clusters_in("of.csv")[1:]) == 1
+    for how in ("rows.csv --sql rows", "--sql rows --exact"):
+        assert "no query" in run(f"explain of.pm {how}", code=failures.DATA).err

@@ -97,6 +97,7 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             codes="none" if files.keep_codes else codes or "auto",
             dates=files.dates,
             per=per,
+            series=files.as_series,
             **files.marks,
         )
         rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=files.in_parts)
