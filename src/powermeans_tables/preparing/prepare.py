@@ -59,7 +59,7 @@ _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
 _FEW = 0.05  # of the rows
 _MOST_FAR = 8
-_REPEATS = 1.2  # rows of each value, from which on they are lines
+_REPEATS = {1: 2.0, 2: 1.2}  # rows of each thing, and of each person, if they are lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,11 +360,8 @@ class Prepare(TransformerMixin, BaseEstimator):
                 cells[name] = replace(cells[name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         left_out = [cells[one.name] for one in found if not (one.is_used or one.name in told)]
-        doubts = [
-            *_doubts_on_lines(left_out, is_whole=is_whole),
-            *_doubts_on_values(numbers, survey.rows[is_row]),
-        ]
-        doubts = [] if are_lines else doubts  # which then are of the rows that are made of them
+        doubts = [] if are_lines else [*_doubts_on_lines(left_out, is_whole=is_whole)]
+        doubts += [] if are_lines else _doubts_on_values(numbers, survey.rows[is_row])
         self.notes_ = [*code_notes, *doubts, *_notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
@@ -438,14 +435,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         return self._joined(self.as_fitted(X), Use())[0].frame()
 
-    def _joined(
-        self, table: Table, use: Use, in_parts: bool | None = None
-    ) -> tuple[Table, Encoder | None]:
+    def _joined(self, table: Table, use: Use, in_parts: Any = None) -> tuple[Table, Any]:
         if self.per is None or self.per == table.first.per:
             return table, None
         names, lines = {*map(str, self.feature_names_in_)}, None
         if self._pivoted:
-            rows = pivoted(table, self.per, (self._pivoted[0], self._pivoted[1]), use, in_parts)
+            rows = pivoted(table, self.per, self._pivoted, use, in_parts)
             self.as_fitted(rows)  # refuses those that lack columns
         else:
             rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
@@ -847,21 +842,18 @@ def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
 def _doubts_on_lines(columns: Sequence[Cells], *, is_whole: bool) -> Iterator[Note]:
     """Yield a note where several rows are of one customer, or of one of something else."""
     found = []
-    for cells in filter(kinds.names_rows, columns):
+    for cells in columns:
+        if not (rank := kinds.names_rows(cells)) or cells.type == "nested":
+            continue
         values = (cells.texts if cells.is_text else cells.array).drop_null()
-        n_different = len(values.unique())
-        if len(values) > _REPEATS * n_different and n_different > kinds.MOST_CATEGORIES:
-            found.append((cells, len(values) / n_different, n_different))
+        n_each = len(values) / max(n_different := len(values.unique()), 1)
+        if n_each > _REPEATS[rank] and n_different > kinds.MOST_CATEGORIES:
+            of = f"{n_each:.3g} for each of {n_different:,}" if is_whole else "several for each"
+            found.append((-rank, -n_each, cells.name, f'{of} "{cells.name}"'))
     if found:
-        # Of customers and their orders, customers are what most people want to cluster.
-        found.sort(key=lambda each: (-kinds.names_rows(each[0]), -each[1]))
-        words = [
-            f"{n:.3g} for each of {n_all:,}" if is_whole else "several for each"
-            for _, n, n_all in found
-        ]
-        words = [f'{of} "{one.name}"' for of, (one, *_) in zip(words, found, strict=True)]
-        way_out = Argument("per", found[0][0].name), " makes one row of each"
-        yield Note(f"rows are lines, {some(words, 3)}", True, way_out)
+        found.sort()  # of customers and their orders, most people want to cluster customers
+        way_out = Argument("per", found[0][2]), " makes one row of each"
+        yield Note(f"rows are lines, {some([said for *_, said in found], 3)}", True, way_out)
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
