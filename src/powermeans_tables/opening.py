@@ -37,9 +37,8 @@ class TableRows:
         self._table = open_table(source)
         self.name, self.paths, self._asked = self._table.name, self._table.paths, columns
         self._prepare: Prepare = Prepare() if prepare is None else prepare
-        self._table, self._weights = chosen_of(
-            self._table, columns, weights, self._prepare.per, self.name
-        )
+        per = self._prepare.per
+        self._table, self._weights = chosen_of(self._table, columns, weights, per)
         self._dtype, self._found = dtype, dict[Any, PreparedRows]()  # the last that was asked for
 
     def points_for(self, needs: Needs, *, in_parts: bool) -> PreparedRows:
@@ -114,16 +113,12 @@ class PreparedRows:
 
 
 def chosen_of(
-    table: Table,
-    columns: Sequence[str | int] | None,
-    weights: str | None,
-    per: str | None,
-    name: str,
+    table: Table, columns: Sequence[str | int] | None, weights: str | None, per: str | None
 ) -> tuple[Table, str | None]:
     """Return the columns to read, with that by which rows are joined, and that of weights."""
-    names, places = table.names, places_of(columns, weights, table.names, name)
+    names, places = table.names, places_of(columns, weights, table.names, table.name)
     last = None if weights is None else names[places[-1]]
-    places += [] if per is None else numbers_of([per], names, name)
+    places += [] if per is None else numbers_of([per], names, table.name)
     return table.choosing({names[place]: names[place] for place in places}), last
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from powermeans.divergences import Bregman, Cosine, Manhattan
 from powermeans.divergences.cosine import directions
 from powermeans.divergences.domains import Bounded
-from powermeans.errors import ArgumentError, nearest
+from powermeans.errors import Argument, ArgumentError, nearest
 from powermeans.explaining.features import Feature, last_of, numbers_called, preparation_of
 from powermeans.explaining.tree import Node
 from powermeans.methods.base import CenterEstimator
@@ -289,6 +289,9 @@ def _in_database(
     others: Iterable[str] = (),
 ) -> tuple[list[FeatureOfColumn], _Words]:
     """Give features columns, and these their names in a database, which must differ there."""
+    features = [*features]
+    if any(isinstance(one, FeatureOfColumn) and one.column.kind == "shape" for one in features):
+        raise ArgumentError("shapes of series have no query", "fit without ", Argument("series"))
     found_features = [
         each
         if isinstance(each, FeatureOfColumn)

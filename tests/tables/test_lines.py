@@ -1,6 +1,5 @@
-"""Rows that are lines of customers become one row for each."""
+"""What a row is: several lines of a customer, one variable of a patient, or a series."""
 
-import re
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +13,7 @@ from powermeans.errors import TableError
 from powermeans_tables.command import failures
 
 N = 90
-COLUMNS = ["Amount", "Category"]
-ORDER = [["low", "medium", "high"]]
-SAME = {"per": "Email", "as_": {"Country": "ignore"}, "dates": "days", "order": ORDER}
+MONTHS = ("Jan", "Feb", "Mär", "Okt", "Dez")
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +39,8 @@ def orders() -> pd.DataFrame:
 
 def test_customers_are_means_sums_shares_and_what_is_most_frequent_or_last(orders):
     given = pd.concat([orders, orders[:3].assign(Email=[None, "", " "])])
-    prepare = Prepare(**SAME).fit(given)
+    order = [["low", "medium", "high"]]
+    prepare = Prepare(per="Email", as_={"Country": "ignore"}, dates="days", order=order).fit(given)
     found = prepare.joined(given).to_pandas()
     lines = orders.assign(
         Amount=orders["Amount"].str.replace("[ €,]", "", regex=True).astype(float),
@@ -60,21 +58,21 @@ def test_customers_are_means_sums_shares_and_what_is_most_frequent_or_last(order
     most = of_each["Category"].agg(lambda words: words.mode().min())
     assert (found["Category"] == most.to_numpy()).all()
     of_lines = f"of {len(lines) / N:.3g} rows"
-    columns = {one.name: (one.kind, one.unit, one.why) for one in prepare.columns_}
-    assert columns["Items"] == ("number", "", f"mean {of_lines}")
-    assert columns["sum of Amount"] == ("amount", "€", f"sum {of_lines}")
-    assert columns["Gift"] == ("share", "%", f"share {of_lines}")
-    assert columns["Age"] == ("number", "", "the same in all rows")
-    assert columns["Country"] == ("ignore", "", "as specified")
+    columns = {one.name: f"{one.kind} {one.unit} {one.why}" for one in prepare.columns_}
+    assert columns["sum of Amount"] == f"amount € sum {of_lines}"
+    assert columns["Gift"] == f"share % share {of_lines}"
+    assert columns["Age"] == "number  the same in all rows"
+    assert columns["Country"] == "ignore  as specified"
     assert "sum of Age" not in columns
-    (note,) = [one.text for one in prepare.notes_ if "joined" in one.text]
-    assert re.search(f'{len(lines)} rows are joined to {N}, .*"Email"; 3 rows without it', note)
+    notes = " ".join(one.text for one in prepare.notes_)
+    assert f'{len(lines)} rows are joined to {N}, one for each "Email"; 3 rows without it' in notes
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
 def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orders, run):
     orders.to_csv("orders.csv", index=False)
-    assert "(--per Email makes one row of each)" in run("fit orders.csv -k 3 -q -o lines.csv").out
+    told = run("fit orders.csv -k 3 -q -o lines.csv").out
+    assert f'for each of {N} "Email" (--per Email makes one row of each)' in " ".join(told.split())
     told = run("fit orders.csv -q -k 3 --columns Amount,Category --per 2 -o rows.csv -m of.pm").out
     assert "rows.csv has one row for each" in told
     assert "check this: rows" not in told
@@ -89,7 +87,8 @@ def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orde
         assert 'one for each "Email".\nSELECT' in run(f"explain of.pm {asked}").out
     assert "sum of Amount" in run("predict of.pm orders.csv --report page.html").out
     assert load("of.pm").predict(orders).tolist() == rows["cluster"].tolist()
-    data = open_data("orders.csv", columns=COLUMNS, prepare=Prepare(per="Email"))
+    columns = ["Amount", "Category"]
+    data = open_data("orders.csv", columns=columns, prepare=Prepare(per="Email"))
     model = PowerKMeans(3, random_state=0).fit(data)
     assert adjusted_rand_score(model.labels_, rows["cluster"]) == 1
     save(model, "python.pm")
@@ -99,14 +98,9 @@ def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orde
 
 def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
     rng = np.random.default_rng(0)
-    wide = pd.DataFrame(
-        {
-            "patient": [f"P{j}" for j in range(40)],
-            "sex": rng.choice(["f", "m"], 40),
-            "height": [f"{one:.2f} m" for one in rng.normal(1.7, 0.1, 40)],
-            "smoker": rng.choice(["now", "once", "never"], 40),
-        }
-    )
+    wide = {"patient": [f"P{j}" for j in range(40)], "sex": rng.choice(["f", "m"], 40)}
+    wide |= {"height": [f"{one:.2f} m" for one in rng.normal(1.7, 0.1, 40)]}
+    wide = pd.DataFrame(wide | {"smoker": rng.choice(["now", "once", "never"], 40)})
     long = wide.melt(["patient", "sex"]).sample(frac=1, random_state=0)
     long = long[(long["patient"] != "P3") | (long["variable"] != "smoker")]
     prepare = Prepare(per="patient").fit(long)
@@ -114,18 +108,15 @@ def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
     right = wide.set_index("patient").loc[found.index, found.columns]
     right.loc["P3", "smoker"] = None
     pd.testing.assert_frame_equal(found, right, check_dtype=False)
-    kinds = {one.name: one.kind for one in prepare.columns_}
-    assert (kinds["patient"], kinds["height"]) == ("identifier", "number")
+    assert prepare.columns_[0].kind == "identifier"
     long.to_csv("long.csv", index=False)
     assert "(--per patient does so)" in run("fit long.csv -q -k 2 -o lines.csv").out
     run("fit long.csv -q -k 2 --per patient -o rows.csv -m of.pm")
     run("predict of.pm long.csv -o again.csv")
     assert Path("again.csv").read_text() == Path("rows.csv").read_text()
-    assert len(load("of.pm").predict(long)) == 40
     assert "in memory" in run("predict of.pm long.csv --memory-limit 1GB", code=failures.DATA).err
-    twice = pd.concat([long, long[:1]])
     with pytest.raises(TableError, match="has several rows of"):
-        prepare.transform(twice)
+        prepare.transform(pd.concat([long, long[:1]]))
 
 
 @pytest.mark.parametrize(
@@ -134,8 +125,39 @@ def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
         ("--per Mail", 'no column "Mail": did you mean "Email"'),
         ("--per Email --weights Items", '"Items" has weights of rows, which are joined: leave out'),
         ("--per Email --as Nothing=count", 'no column "Nothing"'),
+        ("--as-series shape", "no columns are a series: leave out --as-series"),
+        ("--as-series shape --per Email", "rows are joined, not their series"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(options, said, orders, run):
+def test_rows_that_cannot_be_made_are_refused(options, said, orders, run):
     orders.to_csv("orders.csv", index=False)
     assert said in run(f"fit orders.csv -q {options}", code=failures.DATA).err
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"{month}-{year}" for year in (23, 24) for month in MONTHS],
+        [*map(str, range(2001, 2011))],
+        [f"sales week {week}" for week in range(10)],
+    ],
+)
+def test_shapes_of_a_series_are_clustered_whatever_its_level(names, run):
+    rng, group = np.random.default_rng(0), np.arange(60) % 3
+    shapes = np.array([np.sin(np.arange(10)), np.cos(np.arange(10)), np.arange(10) / 9])
+    rows = np.exp(rng.normal(5, 1, (60, 1))) * (3 + shapes[group] + rng.normal(0, 0.1, (60, 10)))
+    rows[0], rows[1, 4] = 7, np.nan
+    table = pd.DataFrame(rows, columns=names)
+    points = Prepare(series="shape", scale="none").fit_transform(table)
+    above = rows - np.nanmean(rows, axis=1, keepdims=True)
+    above[1:] /= np.nanstd(rows[1:], axis=1, keepdims=True)
+    np.testing.assert_allclose(points, above, atol=1e-12)
+    table.to_csv("rows.csv", index=False)
+    assert "10 columns are a series" in run("fit rows.csv -q -k 3 -o of.csv").out
+    told = run("fit rows.csv -q -k 3 --as-series shape -o of.csv -m of.pm").out
+    assert "1 row with one value in the whole series" in told
+    run("predict of.pm rows.csv -o again.csv --memory-limit 1GB")
+    assert clusters_in("again.csv") == clusters_in("of.csv")
+    assert adjusted_rand_score(group[1:], clusters_in("of.csv")[1:]) == 1
+    for how in ("rows.csv --sql rows", "--sql rows --exact"):
+        assert "no query" in run(f"explain of.pm {how}", code=failures.DATA).err

@@ -81,11 +81,8 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
     """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
     why_whole = "" if takes_missing else "this divergence needs whole rows"
     with failures.refusing(name=files.name), failures.reading(files.name):
-        per = None
-        if files.per is not None:
-            (place,) = numbers_of([files.per], table.names, files.name)
-            per = table.names[place]
-        chosen, weights = chosen_of(table, files.asked_columns, files.weights, per, files.name)
+        per = files.per and table.names[numbers_of([files.per], table.names, files.name)[0]]
+        chosen, weights = chosen_of(table, files.asked_columns, files.weights, per)
         use = _use(files, table, weights, why_whole)
         codes = _codes(files, [name for name in chosen.names if name != use.weights])
         prepare = Prepare(
@@ -96,6 +93,7 @@ def read_to_fit(files: DataFiles, table: Table, scale: Scale, *, takes_missing: 
             codes="none" if files.keep_codes else codes or "auto",
             dates=files.dates,
             per=per,
+            series=files.as_series,
             **files.marks,
         )
         rows = read_as_new(prepare, chosen, use, files.asked_columns, in_parts=files.in_parts)
@@ -118,7 +116,7 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> Data:
             names = getattr(model, "feature_names_in_", None)
             numbered = [f"c{number + 1}" for number in range(model.n_features_in_)]
             prepare = Prepare.of_numbers(numbered if names is None else [*map(str, names)])
-        _, weights = chosen_of(table, None, files.weights, None, files.name)
+        _, weights = chosen_of(table, None, files.weights, None)
         found = columns_for(prepare, path, files, table.names)
         use = _use(files, table, weights, why_whole)
         chosen = table.choosing(found | ({} if weights is None else {weights: weights}))

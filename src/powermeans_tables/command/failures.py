@@ -38,6 +38,7 @@ _OPTIONS = {
     "names": "--name",
     "n_leaves": "--rules",
     "n_threads": "--threads",
+    "series": "--as-series",
     "random_state": "--seed",
     "shares": "--share",
 }

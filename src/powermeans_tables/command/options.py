@@ -39,6 +39,7 @@ class DataFiles:
     order: Sequence[str] | None = None
     share: Sequence[str] | None = None
     per: str | None = None
+    as_series: Literal["shape"] | None = None
     verbose: bool = False
     columns: str | None = option(
         "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
@@ -201,8 +202,8 @@ def known(asked: Sequence[str], names: Sequence[str], option: str) -> list[str]:
 # The columns that are added to the rows of a file, if not others are asked for.
 ADDED = ("cluster", "distance", "second_cluster", "sure")
 _OF_THE_MODEL = (
-    *("clusters", "scale", "as_", "share", "per", "order", "divergence", "effort", "max_seconds"),
-    *("size_min", "size_max", "seed"),
+    *("clusters", "scale", "as_", "share", "per", "as_series", "order", "divergence", "effort"),
+    *("max_seconds", "size_min", "size_max", "seed"),
 )
 
 
@@ -296,6 +297,9 @@ class Wanted(Results):
     per: str | None = option(
         "Column such as customers, of whom each becomes one row, made of all of theirs.",
         metavar="COLUMN",
+    )
+    as_series: Literal["shape"] | None = option(
+        "Compare the shapes of rows in columns such as 2001, ..., 2020, whatever their level."
     )
     order: list[str] | None = option(
         'Words from the lowest on: "low<mid<high"; once for each.', metavar="WORDS"

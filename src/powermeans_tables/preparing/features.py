@@ -146,6 +146,17 @@ def hours_in(features: FloatArray) -> FloatArray:
     return np.asarray(np.arctan2(*features.T) * 12 / np.pi)
 
 
+def shapes(block: FloatArray) -> tuple[FloatArray, int]:
+    """Return rows less their mean and in their deviations, and how many rows have none."""
+    is_there = ~np.isnan(block)
+    n_there = np.maximum(is_there.sum(axis=1, keepdims=True), 1)
+    above = block - np.nansum(block, axis=1, keepdims=True) / n_there
+    deviations = np.sqrt(np.nansum(np.square(above), axis=1, keepdims=True) / n_there)
+    is_flat = deviations <= 1e-12 * np.nanmax(np.abs(block), axis=1, keepdims=True, initial=0.0)
+    found = np.where(is_flat & is_there, 0.0, above / np.where(is_flat, 1.0, deviations))
+    return found, int((is_flat & is_there.any(axis=1, keepdims=True)).sum())
+
+
 def decode(column: Column, features: FloatArray) -> list[tuple[str, Any]]:
     """Return what features mean, as columns: numbers, and the nearest words."""
     match column.kind:

@@ -22,6 +22,7 @@ NUMBERS = ("number", "amount", "count", "share")
 KINDS = {
     **dict.fromkeys(NUMBERS, "standardized"),
     "log": "logarithm, standardized",
+    "shape": "standardized within its row",
     "yes/no": "as 1 and 0",
     "category": "a column of 1 and 0 for each value",
     "choices": "a column of 1 and 0 for each choice",
@@ -38,6 +39,7 @@ SHARES = ("category", "choices")  # whose features are the words
 
 MOST_CATEGORIES = 20
 _FEWEST_SEVERAL, _MOST_RECUR, _LONGEST_CHOICE = 0.2, 0.95, 40
+_LEAST_TIMES = 8  # of a series
 Orders = Sequence[Sequence[str]]  # the words of each scale, from the lowest on
 _LATITUDE = {"latitude", "lat", "breitengrad", "latitud", "latitudine"}
 _LONGITUDE = {"longitude", "lon", "lng", "long", "längengrad", "longitud", "longitudine"}
@@ -60,6 +62,12 @@ _PEOPLE = re.compile(
     r"|account)(?: ?(?:id|no|nr|number|code|key))?"
 )
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+")
+_SERIES = re.compile(  # what a column of numbers is of, and the time
+    r"(.*?)[\W_]*(?:(?:week|wk|kw|woche|day|tag|month|monat|quarter|year|jahr|hour)[\W_]?\d+"
+    r"|(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[^\W\d]*[\W_]*\d{0,4}"
+    r"|(?:19|20)\d\d(?:[\W_]?q?\d{1,2}){0,2}|\d{1,2}\W(?:19|20)\d\d)",
+    re.IGNORECASE,
+)
 _ADDRESSES = re.compile(
     r"(?:.* )?(?:zip|(?:zip|post|postal) ?code|plz|phone|phone ?number|telefon)"
 )
@@ -173,7 +181,7 @@ def _refuse_told(cells: Cells, told: str) -> None:
     name = cells.name
     if told == "clock" and not cells.has_times:
         raise ArgumentError(f'"{name}" has no times of day such as 08:30')
-    if told in (*NUMBERS, "log", "date") and cells.type == "words":
+    if told in (*NUMBERS, "log", "shape", "date") and cells.type == "words":
         word, are = next(iter(cells.counts), ""), "dates" if told == "date" else "numbers"
         raise ArgumentError(f'"{name}" contains words such as {word!r:.40}, not {are}')
     if told in NUMBERS and cells.has_long_digits:
@@ -343,6 +351,16 @@ def names_rows(cells: Cells) -> int:
     are_mails = bool(some) and all(map(_MAIL.fullmatch, some))
     are_people = are_mails or _is_named(cells.name, _PEOPLE)
     return 2 * are_people or int(_is_named(cells.name, _IDENTIFIERS))
+
+
+def series_in(columns: Sequence[Column]) -> list[str]:
+    """Return the columns of one unit that are of times, one after the other, if there are many."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in columns:
+        if one.kind in NUMBERS and (part := _SERIES.fullmatch(one.name.strip())):
+            found.setdefault((part[1], one.unit), []).append(one.name)
+    most = max(found.values(), key=len, default=[])
+    return most if len(most) >= _LEAST_TIMES else []
 
 
 def added_by_a_fit(names: Iterable[str]) -> list[str]:

@@ -24,9 +24,7 @@ _MOST = 2**18  # rows that wait to be added up
 _SAID = {"ordered": "mean place in the order,", "yes/no": "share", "date": "last"}
 
 
-def joined(
-    table: Table, per: str, encoder: Encoder, use: Use
-) -> tuple[Table, list[Column], Encoder]:
+def joined(table: Table, per: str, encoder: Encoder, use: Use) -> tuple[Any, list[Column], Encoder]:
     """Return one row for each value of the column `per`, its columns, and how lines were read."""
     is_line = _lines_of(table, use)
     for _ in range(3):
@@ -46,21 +44,19 @@ def long_form(names: Iterable[str]) -> tuple[str, str] | None:
     return (there["variable"], there["value"]) if {"variable", "value"} <= {*there} else None
 
 
-def pivoted(
-    table: Table, per: str, long: tuple[str, str], use: Use, in_parts: bool | None
-) -> Table:
+def pivoted(table: Table, per: str, long: Sequence[str], use: Use, in_parts: Any) -> Table:
     """Return one row for each value of `per`, in which each variable has a column."""
     if in_parts:
         problem = f'rows with one "{long[0]}" each are pivoted in memory'
         raise TableError(problem, "leave out ", Argument("memory_limit"))
-    variable, value = long
+    variable, value = long[:2]
     lines = table.frame(_lines_of(table, use))
     lines = lines.set_column(lines.column_names.index(per), per, _keys(per, lines))
     lines = lines.filter(pc.is_valid(lines[per]))
     keys, words = one_array(lines[per]).dictionary_encode(), one_array(lines[variable])
     codes, n_rows = keys.indices.to_numpy(), len(keys.dictionary)
     firsts = pa.array(np.unique(codes, return_index=True)[1])
-    others = [per, *(name for name in lines.column_names if name not in (per, *long))]
+    others = [per, *(name for name in lines.column_names if name not in (per, *long[:2]))]
     columns = [lines[name].take(firsts) for name in others]
     there = words.unique().drop_null()
     for word in there:
@@ -71,8 +67,7 @@ def pivoted(
             raise TableError(f'a "{per}" has several rows of "{word}"', "keep one of them")
         columns.append(lines[value].take(pa.array(places, mask=places < 0)))
     names = distinct([*others, *map(str, there.to_pylist())])
-    said = f"{len(lines):,} rows became {n_rows:,} of {counted(len(there), 'variable')}, one for "
-    said += f'each "{per}"'
+    said = f'{len(lines):,} rows are pivoted to {n_rows:,}, one for each "{per}"'
     rows = Rows.of(pa.table(columns, names), table.name, per=per, how_read=[said])
     return Table(table.name, [rows], table.paths)
 
@@ -163,12 +158,10 @@ class _Lines:
                     found += self._of_numbers(each, one, sums, of_lines)
         found.append((Column("number of rows", "count", of_lines[3:]), sums["rows"]))
         rows = pa.table([values for _, values in found], distinct([one.name for one, _ in found]))
-        columns = [
-            replace(one, name=each)
-            if pc.count_distinct(rows[each]).as_py() > 1
-            else Column(each, "constant", "has one value")
-            for each, (one, _) in zip(rows.column_names, found, strict=True)
-        ]
+        columns = [replace(one, name=rows.column_names[j]) for j, (one, _) in enumerate(found)]
+        for j, one in enumerate(columns):
+            if pc.count_distinct(rows[one.name]).as_py() < 2:
+                columns[j] = Column(one.name, "constant", "has one value")
         said = f'{n_lines:,} rows are joined to {len(rows):,}, one for each "{self._per}"'
         if n_lacking := self._n_lines - n_lines:
             said += f"; {counted(n_lacking, 'row')} without it left out"

@@ -60,6 +60,7 @@ class Encoder:
     cells: Mapping[str, Cells]  # of some rows, which tell how all are read
     unread: dict[str, Counter[str]] = field(default_factory=dict)  # cells that are no numbers
     unknown: dict[str, Counter[str]] = field(default_factory=dict)  # words that no fit has seen
+    n_flat: int = 0  # rows with the same number in all columns of a series
 
     def noted(self, batch: Any, row_in_words: Callable[[int], str]) -> dict[str, Cells]:
         """Return the cells of all rows of a batch; note what cannot be read."""
@@ -77,9 +78,14 @@ class Encoder:
     def raw(self, batch: Any, row_in_words: Callable[[int], str]) -> FloatArray:
         """Return the numbers of all rows of a batch."""
         cells = self.noted(batch, row_in_words)
-        return np.column_stack(
+        found = np.column_stack(
             [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.columns]
         )
+        parts = features.parts_of(self.columns)
+        if series := [part.start for one, part in parts if one.kind == "shape"]:
+            found[:, series], n_flat = features.shapes(found[:, series])
+            self.n_flat += n_flat
+        return found
 
     def _cells_of(self, name: str, batch: Any) -> Cells:
         some, array = self.cells[name], one_array(batch.column(name))

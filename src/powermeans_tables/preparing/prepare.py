@@ -21,6 +21,7 @@ from powermeans.explaining.features import Feature
 from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.methods.documented import one_of
 from powermeans.points.streams import are_paths
+from powermeans.system.attributes import forget
 from powermeans.system.containers import real
 from powermeans.types import FloatArray, IndexArray
 from powermeans_tables.cells.arrow import pa
@@ -59,7 +60,7 @@ _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
 _FEW = 0.05  # of the rows
 _MOST_FAR = 8
-_REPEATS = 1.2  # rows of each value, from which on they are lines
+_REPEATS = {1: 2.0, 2: 1.2}  # rows of each thing, and of each person, if they are lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +112,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         their rows, and sums of counts and amounts; yes and no are shares, categories the most
         frequent word, and dates the last one. Columns called variable and value are pivoted.
 
+    series : {"shape"}, optional
+        Compare the shapes of rows in columns such as Jan-23, ..., Dec-24: how far each number is
+        from the mean of its row, in deviations of the row. By default levels count.
+
     Attributes
     ----------
     columns_ : list of Column
@@ -156,7 +161,7 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     columns_: list[Column]
     notes_: list[Note]
-    pivoted_: Sequence[str] = ()  # columns of variables, of their values, and others that count
+    _pivoted: Sequence[str] = ()  # columns of variables, of their values, and others that count
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "as_": [Mapping, None],
@@ -168,9 +173,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         "thousands": [one_of({"", ".", ",", "'", " "}), None],
         "dates": [one_of({"days", "day-first", "month-first"}), None],
         "per": [str, None],
+        "series": [one_of({"shape"}), None],
     }
     _state = """columns_: any! n_features_in_: length[c]! feature_names_in_: names[c]
-        decimal_: any! lines_: Prepare pivoted_: any _sklearn_output_config: any"""
+        decimal_: any! lines_: Prepare _pivoted: any _sklearn_output_config: any"""
 
     def __init__(
         self,
@@ -184,6 +190,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         thousands: str | None = None,
         dates: Dates | None = None,
         per: str | None = None,
+        series: Literal["shape"] | None = None,
     ) -> None:
         self.as_ = as_
         self.order = order
@@ -194,6 +201,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.thousands = thousands
         self.dates = dates
         self.per = per
+        self.series = series
 
     def fit(self, X: Any, y: object = None, sample_weight: ArrayLike | None = None) -> Self:
         """Understand the columns of a table, and find how to scale them.
@@ -242,6 +250,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
         with table.naming():
+            forget(self, "lines_", "_pivoted")  # of a former fit
             long, notes = self.per and long_form(table.names), list[Note]()
             if self.per and not long:
                 table, lines = self._understand_lines(table, use)
@@ -253,7 +262,7 @@ class Prepare(TransformerMixin, BaseEstimator):
                 notes.append(Note(table.how_read[-1]))
             encoder = self.understand_columns(table, use)
             if long:
-                self.pivoted_ = [*long, *(one for one in names if one in self._names_read())]
+                self._pivoted = [*long, *(one for one in names if one in self._names_read())]
             rows = self._rows(table, use, encoder, None, **how)
         self._note_cells(rows.encoder, len(rows.is_used))
         self.notes_ += notes
@@ -269,6 +278,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         self._validate_params()
         self.decimal_: str = self.decimal or ""
         _check_name(per := str(self.per), table.names)
+        if self.series is not None:
+            raise TableError("rows are joined, not their series", "leave out ", Argument("series"))
         told = {name: kind for name, kind in (self.as_ or {}).items() if kind != "log"}
         told = {name: told[name] for name in table.names if name in told} | {per: "identifier"}
         self.lines_ = clone(self).set_params(as_=told, shares=None, per=None)
@@ -287,6 +298,19 @@ class Prepare(TransformerMixin, BaseEstimator):
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         self.notes_ = [*self.lines_.notes_, *_doubts_on_values(numbers, rows.survey.rows)]
         return rows.choosing({name: name for name in cells}), encoder
+
+    def _with_series(self, columns: list[Column]) -> tuple[list[Column], list[Note]]:
+        """Make shapes of columns that are a series, if asked to, or return a note on them."""
+        names = kinds.series_in(columns)
+        if self.series is None:
+            way_out = Argument("series", "shape"), " clusters shapes"
+            said = f"{len(names)} columns are a series, {some(names, 2)}: clusters are of levels"
+            return columns, [Note(said, way_out=way_out)] * bool(names)
+        if not names:
+            raise TableError("no columns are a series", "leave out ", Argument("series"))
+        shape = Column("", "shape", f"one of {len(names)} of a series")
+        of_row = {one.name: replace(shape, name=one.name, codes=one.codes) for one in columns}
+        return [of_row[one.name] if one.name in names else one for one in columns], []
 
     def _settle_columns(self, columns: Sequence[Column]) -> None:
         self.n_features_in_ = len(columns)
@@ -307,6 +331,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         names = [name for name in table.names if name != use.weights]
         told, codes = self._told(names), self._given_codes(names)
         survey = table.survey
+        is_whole = len(survey.rows) == table.n_rows
         is_row = use.of(table).rows_of(table)[survey.rows]
         frame = table.sample
         frame = frame if is_row.all() else frame.filter(pa.array(is_row))
@@ -324,9 +349,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         found, guessed = self._with_codes(found, cells, codes, told)
         code_notes = [] if self.codes == "none" else [*_unfound(codes, cells)]
         if guessed:
-            in_words = _codes_in_words(guessed, is_whole=len(survey.rows) == table.n_rows)
+            in_words = _codes_in_words(guessed, is_whole=is_whole)
             code_notes.append(Note(in_words, is_doubt=True))
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
+        found, series = self._with_series(found)
+        code_notes += series
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self._settle_columns(found)
         codes_of = {one.name: frozenset(one.codes) for one in self.used}
@@ -335,8 +362,8 @@ class Prepare(TransformerMixin, BaseEstimator):
                 cells[name] = replace(cells[name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         left_out = [cells[one.name] for one in found if not (one.is_used or one.name in told)]
-        doubts = [*_doubts_on_lines(left_out), *_doubts_on_values(numbers, survey.rows[is_row])]
-        doubts = [] if are_lines else doubts  # which then are of the rows that are made of them
+        doubts = [] if are_lines else [*_doubts_on_lines(left_out, is_whole=is_whole)]
+        doubts += [] if are_lines else _doubts_on_values(numbers, survey.rows[is_row])
         self.notes_ = [*code_notes, *doubts, *_notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
@@ -410,14 +437,12 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         return self._joined(self.as_fitted(X), Use())[0].frame()
 
-    def _joined(
-        self, table: Table, use: Use, in_parts: bool | None = None
-    ) -> tuple[Table, Encoder | None]:
+    def _joined(self, table: Table, use: Use, in_parts: Any = None) -> tuple[Table, Any]:
         if self.per is None or self.per == table.first.per:
             return table, None
         names, lines = {*map(str, self.feature_names_in_)}, None
-        if self.pivoted_:
-            rows = pivoted(table, self.per, (self.pivoted_[0], self.pivoted_[1]), use, in_parts)
+        if self._pivoted:
+            rows = pivoted(table, self.per, self._pivoted, use, in_parts)
             self.as_fitted(rows)  # refuses those that lack columns
         else:
             rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
@@ -448,12 +473,12 @@ class Prepare(TransformerMixin, BaseEstimator):
     @property
     def of_table(self) -> Prepare:
         """What reads the columns of a table: with `per`, those of its lines."""
-        return self if self.per is None or self.pivoted_ else self.lines_
+        return self if self.per is None or self._pivoted else self.lines_
 
     @property
     def names_read(self) -> list[str]:
         """The columns of a table that are read."""
-        names = self.pivoted_ or self.of_table._names_read()
+        names = self._pivoted or self.of_table._names_read()
         return [*names, *([self.per] if self.per else [])]
 
     def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
@@ -549,8 +574,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         are_right = isinstance(decimal, str) and {one.other for one in known} <= {"", *names}
         if not are_right or names != list(self.feature_names_in_) or len(known) != len(columns):
             raise ValueError("columns_ of Prepare are not its columns")
-        are_right = {*map(type, self.pivoted_)} <= {str} and len(self.pivoted_) != 1
-        if not are_right or (self.per is None or bool(self.pivoted_)) is hasattr(self, "lines_"):
+        are_right = {*map(type, self._pivoted)} <= {str} and len(self._pivoted) != 1
+        if not are_right or (self.per is None or bool(self._pivoted)) is hasattr(self, "lines_"):
             raise ValueError("lines_ of Prepare are those of its parameter per")
         for column in known:
             widths = {len(column.offsets), len(column.scales), len(column.levels or column.scales)}
@@ -756,6 +781,8 @@ def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
     yield from _notes_on_unknown(encoder.unknown, "none of its words")
+    if encoder.n_flat:
+        yield Note(f"{counted(encoder.n_flat, 'row')} with one value in the whole series: no shape")
     bounds = [f'"{name}"' for name, cells in encoder.cells.items() if cells.is_bounded]
     if bounds:
         what = 'limits are read, "<1" as half of it and ">1" as 1'
@@ -820,20 +847,21 @@ def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
     yield from _notes_on_unknown(unknown, "unknown to the model")
 
 
-def _doubts_on_lines(columns: Sequence[Cells]) -> Iterator[Note]:
+def _doubts_on_lines(columns: Sequence[Cells], *, is_whole: bool) -> Iterator[Note]:
     """Yield a note where several rows are of one customer, or of one of something else."""
     found = []
-    for cells in filter(kinds.names_rows, columns):
+    for cells in columns:
+        if not (rank := kinds.names_rows(cells)) or cells.type == "nested":
+            continue
         values = (cells.texts if cells.is_text else cells.array).drop_null()
-        n_different = len(values.unique())
-        if len(values) > _REPEATS * n_different and n_different > kinds.MOST_CATEGORIES:
-            found.append((cells, len(values) / n_different, n_different))
+        n_each = len(values) / max(n_different := len(values.unique()), 1)
+        if n_each > _REPEATS[rank] and n_different > kinds.MOST_CATEGORIES:
+            of = f"{n_each:.3g} for each of {n_different:,}" if is_whole else "several for each"
+            found.append((-rank, -n_each, cells.name, f'{of} "{cells.name}"'))
     if found:
-        # Of customers and their orders, customers are what most people want to cluster.
-        found.sort(key=lambda each: (-kinds.names_rows(each[0]), -each[1]))
-        words = [f'{n:.3g} for each of {n_all:,} "{one.name}"' for one, n, n_all in found]
-        way_out = Argument("per", found[0][0].name), " makes one row of each"
-        yield Note(f"rows are lines, {some(words, 3)}", True, way_out)
+        found.sort()  # of customers and their orders, most people want to cluster customers
+        way_out = Argument("per", found[0][2]), " makes one row of each"
+        yield Note(f"rows are lines, {some([said for *_, said in found], 3)}", True, way_out)
 
 
 def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
@@ -1027,6 +1055,8 @@ def _scaled(
     names = [one for one in columns if one.kind in NUMBERS]
     is_only = len(columns) == len(names) == 1
     shares_unit = scale == "auto" and (is_only or _have_one_unit(names, spread.sums, spreads))
+    shapes = [part.start for one, part in features.parts_of(columns) if one.kind == "shape"]
+    of_shapes = float(np.sqrt(np.mean(np.square(of_all[shapes])))) if shapes else 1.0
     of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
     scaled = []
     for column, part in features.parts_of(columns):
@@ -1041,6 +1071,8 @@ def _scaled(
             is_alone = len(numbers) == len(columns)
             scales = np.full(width, 1.0 if is_alone else of_group)
             offsets = np.zeros(width) if is_alone else means
+        elif column.kind == "shape":
+            scales = np.full(width, of_shapes)
         elif column.kind == "place":
             of_place = 1.0 if len(columns) == 1 else np.sqrt(np.square(deviations).sum() / 2)
             scales = np.full(width, of_place)
