@@ -160,7 +160,8 @@ def form_of(cells: Sequence[str], decimal: str | None, thousands: str | None) ->
     """Return the form of a column from its first cells, without those that miss a value."""
     if not cells:
         return Form("empty", marks=Marks(decimal or ""))
-    if not all(re.match(BOUND, cell) for cell in cells):  # as of two groups, such as <50K and >50K
+    bounds = [cell[0] in "<≤>≥" for cell in cells]
+    if any(bounds) and not all(bounds):  # as of two groups, such as <50K and >50K
         cells = [re.sub(BOUND, r"\1", cell) for cell in cells]
     plain = _form_of_plain(cells, decimal) if thousands is None else None
     if plain is not None:
