@@ -374,6 +374,11 @@ def answer_of(model: Any, X: Any, question: str) -> Any:
     return None if question == "_repr_html_" else comparable(answer)  # which counts its cards
 
 
+def use(model: Any) -> None:
+    for question in GUARDED:
+        answer_of(model, points_for(model), question)
+
+
 def check_labels(labels: Any, model: Any) -> None:
     n_clusters = len(getattr(model, "cluster_centers_", labels))
     if len(labels) and not (
@@ -419,8 +424,7 @@ def ask_damaged(file: Path, guard: Guard, rng: random.Random) -> str:
             model = None
         else:
             reading_of(file)
-            for question in GUARDED:
-                answer_of(model, points_for(model), question)
+            use(model)
     if guard.seen:
         raise Failure(f"executes {guard.seen[0]}")
     for question in rng.sample([*QUESTIONS], 5) if model is not None else ():
