@@ -382,7 +382,7 @@ def use(model: Any) -> None:
 def check_labels(labels: Any, model: Any) -> None:
     n_clusters = len(getattr(model, "cluster_centers_", labels))
     if len(labels) and not (
-        labels.dtype.kind == "i" and -1 <= labels.min() <= labels.max() < n_clusters
+        labels.dtype.kind in "iu" and -1 <= labels.min() <= labels.max() < n_clusters
     ):
         raise Failure(f"labels are {labels[:9]}")
 
