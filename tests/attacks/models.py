@@ -342,7 +342,7 @@ QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "save": lambda model, _: save(model, "again.pm") or Path("again.pm").read_bytes(),
     "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
     "clone": lambda model, X: clone(model).fit(X),
-    "set_params": lambda model, _: repr(model.set_params(**model.get_params())),
+    "set_params": lambda model, _: model.set_params(**model.get_params()),
     "explain": lambda model, X: str(powermeans.explain(model, X)),
     "report": lambda model, X: powermeans.report(model, X, "report.html") and None,
     "to_sql": queries,
