@@ -26,6 +26,7 @@ from unittest import mock
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import sklearn
 from scipy import sparse
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -64,8 +65,10 @@ WITH_POINTS = (
     "predict", "transform", "score", "memberships", "score_samples", "embed", "bic",
     "optimality_gap", "partial_fit",
 )  # fmt: skip
+OF_POINTS = (*WITH_POINTS, "fit", "fit_predict")  # of which the last two import more
 WITHOUT_POINTS = ("sample", "to_sklearn", "get_feature_names_out", "_repr_html_", "__repr__")
-WITHOUT_WRITING = (*WITH_POINTS, *WITHOUT_POINTS)  # and without an import
+PLOTS = ("clusters", "uncertainty", "profiles", "silhouettes", "center_bars", "convergence")
+GUARDED = (*WITH_POINTS, *WITHOUT_POINTS)
 TURNS = {"n_init": 1, "max_iter": 20, "n_epochs": 2}  # of which a file may want any number
 DIALECTS = ("duckdb", "sqlite", "postgresql", "bigquery", "snowflake")
 WIDEST_DENSE = 1000
@@ -318,11 +321,6 @@ class Guard:
         self.is_watching = False
 
 
-def saved_again(model: Any, _: Any) -> bytes:
-    save(model, "again.pm")
-    return Path("again.pm").read_bytes()
-
-
 def queries(model: Any, X: Any) -> list[str]:
     columns = None if hasattr(model, "feature_names_in_") else [f"c{j}" for j in range(X.shape[1])]
     return [powermeans.to_sql(model, columns, dialect=dialect) for dialect in DIALECTS]
@@ -339,14 +337,12 @@ def plot(name: str) -> Callable[[Any, Any], None]:
 
 
 QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
-    **{name: lambda model, X, name=name: getattr(model, name)(X) for name in WITH_POINTS},
+    **{name: lambda model, X, name=name: getattr(model, name)(X) for name in OF_POINTS},
     **{name: lambda model, _, name=name: getattr(model, name)() for name in WITHOUT_POINTS},
-    "fit": lambda model, X: model.fit(X),
-    "fit_predict": lambda model, X: model.fit_predict(X),
-    "save": saved_again,
+    "save": lambda model, _: save(model, "again.pm") or Path("again.pm").read_bytes(),
     "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
     "clone": lambda model, X: clone(model).fit(X),
-    "set_params": lambda model, _: repr(model.set_params(**model.get_params())),
+    "set_params": lambda model, _: model.set_params(**model.get_params()),
     "explain": lambda model, X: str(powermeans.explain(model, X)),
     "report": lambda model, X: powermeans.report(model, X, "report.html") and None,
     "to_sql": queries,
@@ -356,22 +352,21 @@ QUESTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "what_changed": lambda model, X: str(powermeans.what_changed(model, model, X)),
     "merge_tree": lambda model, X: powermeans.merge_tree(model, X),
     "refit": lambda model, X: powermeans.refit(model, X),
-    **{name: plot(name) for name in ("clusters", "uncertainty", "profiles", "silhouettes")},
-    **{name: plot(name) for name in ("center_bars", "convergence")},
+    **{name: plot(name) for name in PLOTS},
 }
 
 
 def answer_of(model: Any, X: Any, question: str) -> Any:
     """Return the bits of an answer, or what a refusal in our words says; raise other errors."""
-    if question in WITHOUT_WRITING and not hasattr(model, question):
+    if question in (*OF_POINTS, *WITHOUT_POINTS) and not hasattr(model, question):
         return None
     np.random.seed(0)  # noqa: NPY002 - from which models without random_state draw
     try:
         answer = QUESTIONS[question](model, X)
     except (ValueError, TypeError, AttributeError) as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
-        is_ours = any(f"/{package}" in last.filename for package in ("powermeans", "sklearn"))
-        if not is_ours or not str(last.line).startswith(("raise", "def ", "return super()")):
+        is_ours = last.filename.startswith((PACKAGE, str(Path(sklearn.__file__).parent)))
+        if not is_ours or not str(last.line).startswith("raise"):
             raise
         return str(error)
     labels = answer if question in ("predict", "fit_predict") else getattr(answer, "labels_", [])
@@ -379,10 +374,15 @@ def answer_of(model: Any, X: Any, question: str) -> Any:
     return None if question == "_repr_html_" else comparable(answer)  # which counts its cards
 
 
+def use(model: Any) -> None:
+    for question in GUARDED:
+        answer_of(model, points_for(model), question)
+
+
 def check_labels(labels: Any, model: Any) -> None:
     n_clusters = len(getattr(model, "cluster_centers_", labels))
     if len(labels) and not (
-        labels.dtype.kind == "i" and -1 <= labels.min() <= labels.max() < n_clusters
+        labels.dtype.kind in "iu" and -1 <= labels.min() <= labels.max() < n_clusters
     ):
         raise Failure(f"labels are {labels[:9]}")
 
@@ -424,8 +424,7 @@ def ask_damaged(file: Path, guard: Guard, rng: random.Random) -> str:
             model = None
         else:
             reading_of(file)
-            for question in WITHOUT_WRITING:
-                answer_of(model, points_for(model), question)
+            use(model)
     if guard.seen:
         raise Failure(f"executes {guard.seen[0]}")
     for question in rng.sample([*QUESTIONS], 5) if model is not None else ():
@@ -440,7 +439,7 @@ def prepare(folder: Path) -> Try:
     file, originals = folder / "damaged.pm", seeds(folder)
     for original, (_, points) in originals.items():
         file.write_bytes(original)
-        for question in WITHOUT_WRITING:  # what is imported on the way is imported now
+        for question in GUARDED:  # what is imported on the way is imported now
             answer_of(load(file), points, question)
     guard = Guard()
     # A refusal looks up the version of the package, and a card has styles of scikit-learn.

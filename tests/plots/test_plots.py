@@ -27,6 +27,7 @@ CLOUDS = np.repeat(PLACES, [10, 20, 30], axis=0) + RNG.normal(scale=0.5, size=(6
 MODEL = PowerKMeans(3, init=PLACES, effort="none").fit(CLOUDS)
 WIDE = np.hstack([CLOUDS, RNG.normal(scale=0.1, size=(60, 4))])
 WIDE_MODEL = PowerKMeans(3, effort="none", random_state=0).fit(WIDE)
+MANY = powermeans.KMeans.from_centers(RNG.normal(size=(300, 2)))
 PATH = PathRecorder()
 FITTED = PowerKMeans(3, effort="none", random_state=0, callback=PATH).fit(CLOUDS)
 CHOICE = powermeans.choose_k(CLOUDS, [2, 3, 4], random_state=0)
@@ -77,6 +78,7 @@ REFUSED: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: plots.annealing_path(PathRecorder(), CLOUDS), ValueError, "path is empty"),
     (lambda: plots.annealing_path([PLACES, PLACES[:2]], CLOUDS), ValueError, "different numbers"),
     (lambda: plots.choice_of_k(CHOICE, "age"), ValueError, "column='age' is not in the table"),
+    (lambda: plots.center_bars(MANY, CLOUDS), ValueError, "has 300 centers, and bars show 200"),
     *((lambda draw=draw: draw(CLOUDS, MODEL), TypeError, "and X is one: the model comes first")
       for draw in (plots.clusters, plots.silhouettes, plots.profiles)),
 ]  # fmt: skip
@@ -118,6 +120,8 @@ def test_each_cluster_is_drawn_where_its_points_are_for_any_estimator() -> None:
 def test_colours_and_shapes_tell_56_clusters_apart_and_small_points_leave_ink(monkeypatch) -> None:
     assert len(set(OKABE_ITO)) == 7
     assert len({(color_of(label), marker_of(label)) for label in range(56)}) == 56
+    of_many = plots.clusters(MANY, MANY.cluster_centers_).collections  # as quickly as of 56
+    assert [len(each.get_offsets()) for each in of_many] == [6] * 20 + [5] * 36
     places = np.repeat(100.0 * np.arange(8), 2500)[:, None] * [1.0, 0.0]
     model = PowerKMeans(8, random_state=0).fit(places)
     monkeypatch.setitem(pyplot.rcParams, "figure.dpi", 72)

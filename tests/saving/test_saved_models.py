@@ -387,7 +387,7 @@ def test_what_is_large_is_refused_before_it_takes_more_memory_than_it_may(saved)
 
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory) -> list[bytes]:
-    return attacked_models.seeds(tmp_path_factory.mktemp("originals"))
+    return [*attacked_models.seeds(tmp_path_factory.mktemp("originals"))]
 
 
 @pytest.mark.filterwarnings("ignore")

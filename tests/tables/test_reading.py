@@ -629,6 +629,11 @@ def test_streams_of_no_end_and_arrays_of_zeros_are_refused(tmp_path, monkeypatch
     feeder.wait(60)
     with pytest.raises(TableError, match="is a device"):
         read_frame("/dev/zero")
+    with open(tmp_path / "a.npy", "wb") as file:  # whose columns would have names without end
+        head = {"descr": "<f8", "fortran_order": False, "shape": (2, 10**12)}
+        np.lib.format.write_array_header_1_0(file, head)
+    with pytest.raises(TableError, match="ends after 128 of 16000000000128 bytes"):
+        read_frame(tmp_path / "a.npy")
     np.savez_compressed(tmp_path / "a.npz", a=np.zeros((13 * 10**7, 1)))
     with pytest.raises(TableError, match="unpacks from"):
         read_frame(tmp_path / "a.npz")

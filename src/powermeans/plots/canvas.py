@@ -15,6 +15,7 @@ Axes = Any
 # marks centers.
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#56B4E9", "#CC79A7", "#999999")
 BLUE, ORANGE, GREEN, VERMILION, SKY, PURPLE, GREY = OKABE_ITO
+N_LOOKS = 56  # of clusters, which differ in the pair of colour and shape
 INK = "#222222"
 PALE = "#c3c9d0"
 
@@ -27,7 +28,7 @@ def color_of(label: int) -> str:
 def marker_of(label: int) -> str:
     """Return the shape of the points of a cluster, in matplotlib's letters.
 
-    There are eight, prime to the seven colours, so that 56 clusters differ in the pair of the two.
+    There are eight, prime to the seven colours.
     """
     return "os^DvPX*"[label % 8]
 

@@ -107,6 +107,8 @@ def center_bars(
     ['column 0', 'column 1']
     """
     centers, labels = fitted.centers_of(model), fitted.labels_of(model, X)
+    if len(centers) > 200:
+        raise ValueError(f"model has {len(centers):,} centers, and bars show 200: draw `clusters`")
     mean = np.ravel(fitted.points_of(model, X, labels).mean(axis=0))
     features = most_distinguishing(centers, max_features)
     centers, mean = centers[:, features], mean[features]

@@ -38,7 +38,7 @@ def clusters(
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
         The points.
     boundaries : bool, default=True
-        Whether to draw them, if the model predicts.
+        Whether to draw them, if the model predicts and has at most 200 clusters.
     max_points : int, default=20_000
         If there are more points, a sample of this size is shown, which the title states.
     ax : Axes, optional
@@ -66,7 +66,7 @@ def clusters(
     shown = fitted.sample_of(len(labels), max_points)
     plane, ax = _plane_of(model, X, labels, shown), canvas.axes_or_new(ax)
     _draw_clusters(ax, plane.points, labels[shown], n_clusters)
-    if boundaries and hasattr(model, "predict"):
+    if boundaries and hasattr(model, "predict") and n_clusters <= 200:
         _draw_boundaries(ax, model, plane, n_clusters)
     some_of = "" if len(shown) == len(labels) else f"{len(shown):,} of "
     return _finished(ax, model, plane, f"{n_clusters} clusters, {some_of}{len(labels):,} points")
@@ -134,9 +134,9 @@ def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) 
     style: dict[str, Any] = {"s": size, "alpha": 0.75, "linewidths": 0}
     # Snapped to pixels, the arms of small crosses would have no width.
     style |= {"snap": False, "rasterized": len(flat) > 5000}
-    for label in range(n_clusters):
+    for label in range(min(n_clusters, canvas.N_LOOKS)):
         color, marker = canvas.color_of(label), canvas.marker_of(label)
-        x, y = flat[labels == label].T
+        x, y = flat[labels % canvas.N_LOOKS == label].T
         ax.scatter(x, y, color=color, marker=marker, label=str(label), **style)
     if n_clusters <= 12:  # the numbers of more stand at their centers
         canvas.legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))

@@ -100,13 +100,12 @@ def open_npy(path: Path, name: str) -> ArrayFile:
                 _fill(column, file, name)
             return columns.T
 
-    found = ArrayFile(name, shape, dtype, rows, is_in_rows=is_in_rows)
-    n_bytes = offset + math.prod(shape) * dtype.itemsize
-    if path.stat().st_size < n_bytes:
+    n_bytes = offset + math.prod(shape) * max(dtype.itemsize, 1)
+    if path.stat().st_size < n_bytes:  # before columns get names, of which a head may promise any
         raise TableError(
             f"{name} ends after {path.stat().st_size} of {n_bytes} bytes: write it anew"
         )
-    return found
+    return ArrayFile(name, shape, dtype, rows, is_in_rows=is_in_rows)
 
 
 def _fill(values: NDArray[Any], file: Any, name: str) -> None:
