@@ -48,8 +48,8 @@ IMPORTERS = {
 # What the code may take at most. Who lifts a number says in the message of the commit what the
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
-    "lines of powermeans": 36982,
-    "lines of powermeans_tables": 10879,
+    "lines of powermeans": 36984,
+    "lines of powermeans_tables": 10880,
     "lines of native": 13417,
     "lines of tests": 27812,
     "lines of benchmarks": 5998,
