@@ -51,7 +51,7 @@ BUDGET = {
     "lines of powermeans": 36984,
     "lines of powermeans_tables": 10880,
     "lines of native": 13417,
-    "lines of tests": 27812,
+    "lines of tests": 27813,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

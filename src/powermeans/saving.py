@@ -399,8 +399,8 @@ def _header(text: bytes) -> dict[str, Any]:
 # stand before it, or without centers than the number `n` of points.
 _KINDS: dict[str, Callable[[Any], bool]] = {
     "number": lambda entries: entries.dtype.kind in "iuf",
-    "finite": lambda entries: entries.dtype.kind in "iuf" and bool(np.isfinite(entries).all()),
-    "weight": lambda entries: _KINDS["finite"](entries) and bool((entries >= 0).all()),
+    "finite": lambda entries: entries.dtype.char in "fd" and bool(np.isfinite(entries).all()),
+    "weight": lambda e: e.dtype.kind in "iuf" and bool((np.isfinite(e) & (e >= 0)).all()),
     "count": lambda entries: entries.dtype.kind in "iu" and bool((entries >= 0).all()),
     "label": lambda entries: _KINDS["count"](entries),
     "flag": lambda entries: entries.dtype.kind == "b",

@@ -309,7 +309,8 @@ CHANGES: list[tuple[Change, str]] = [
     (member("../x", b""), "magic string"),
     (member("a1.npy", npy(np.full(60, 77, np.int32))), r"labels_ of KMeans is not label\[n\]"),
     (member("a1.npy", npy(np.zeros(60))), "labels_ of KMeans is not label"),
-    (centers(np.full((3, 3), np.nan)), "cluster_centers_ of KMeans is not finite"),
+    *((centers(wrong), "cluster_centers_ of KMeans is not finite")
+      for wrong in (np.full((3, 3), np.nan), np.ones((3, 3), np.int8))),
     (centers([["a"]]), "an array of dtype"),
     (centers(np.ones(9)), "cluster_centers_ of KMeans"),
     (centers(np.ones((0, 3))), "cluster_centers_"),
