@@ -21,7 +21,7 @@ from powermeans_tables.command.data import Data, naming_entries
 from powermeans_tables.command.options import Results
 from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
-from powermeans_tables.preparing.prepare import Note
+from powermeans_tables.preparing.notes import Note
 from powermeans_tables.report.profile import Profile, check_names
 
 

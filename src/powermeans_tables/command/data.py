@@ -31,8 +31,9 @@ from powermeans_tables.opening import (
     read_as_new,
 )
 from powermeans_tables.preparing.kinds import has_no_name
+from powermeans_tables.preparing.notes import Note
 from powermeans_tables.preparing.points import RawRows, Use
-from powermeans_tables.preparing.prepare import Note, Prepare, columns_in, doubts_on_others
+from powermeans_tables.preparing.prepare import Prepare, columns_in, doubts_on_others
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.formats import PACKED, format_of
 from powermeans_tables.reading.table import File, Table

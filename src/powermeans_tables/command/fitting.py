@@ -47,7 +47,7 @@ from powermeans_tables.command.options import DataFiles, Scale, Wanted
 from powermeans_tables.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
 from powermeans_tables.command.screen import Screen, listening, seconds, waiting_for
 from powermeans_tables.preparing.kinds import WORDS
-from powermeans_tables.preparing.prepare import Note
+from powermeans_tables.preparing.notes import Note
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
 from powermeans_tables.report.profile import check_names

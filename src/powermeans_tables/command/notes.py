@@ -14,7 +14,7 @@ from powermeans_tables.command.data import Data
 from powermeans_tables.command.options import Results
 from powermeans_tables.command.screen import Screen, waiting_for
 from powermeans_tables.preparing.kinds import NUMBERS, Column
-from powermeans_tables.preparing.prepare import Note
+from powermeans_tables.preparing.notes import Note
 from powermeans_tables.report.report import write_page
 from powermeans_tables.report.subject import ABOUT_COLUMNS, FileTable, Subject, about_columns
 

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import copy
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import skew
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
+from powermeans.errors import Argument, ArgumentError, TableError, nearest, some
 from powermeans.explaining.features import Feature
 from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.methods.documented import one_of
 from powermeans.points.streams import are_paths
 from powermeans.system.attributes import forget
 from powermeans.system.containers import real
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray
 from powermeans_tables.cells.arrow import pa
 from powermeans_tables.cells.column import Cells, Hints, is_same_unit, one_array
 from powermeans_tables.cells.missing_codes import is_code, missing_codes
-from powermeans_tables.cells.number_forms import Dates, Form, as_number, in_hours, is_number
+from powermeans_tables.cells.number_forms import Dates
 from powermeans_tables.preparing import features, kinds, points
 from powermeans_tables.preparing.kinds import (
     NUMBERS,
@@ -39,43 +37,24 @@ from powermeans_tables.preparing.kinds import (
     Column,
 )
 from powermeans_tables.preparing.lines import joined, long_form, pivoted
-from powermeans_tables.preparing.points import ColumnRange, Encoder, RawRows, Spread, Use, Weighted
+from powermeans_tables.preparing.notes import (
+    Note,
+    codes_in_words,
+    doubts_on_forms,
+    doubts_on_lines,
+    doubts_on_values,
+    notes_on_cells,
+    notes_on_left_out,
+    notes_on_unfound,
+    notes_on_unknown,
+)
+from powermeans_tables.preparing.points import Encoder, RawRows, Use, Weighted
+from powermeans_tables.preparing.scaling import Scale, scaled, share_of, unscaled
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
 
-Scale = Literal["auto", "standard", "minmax", "none"]
-
-# Columns of one unit are scaled all the same where one spreads so much farther than another.
-_UNLIKE = 100.0
-_YEAR = re.compile(r"(1[89]|2[01])\d\d")
-_UNITS = re.compile(r"[(\[]\s*([^()\[\]]+?)\s*[)\]]\s*$|_(cm|mm|m|km|kg|g|ml|usd|eur|px)$")
-# Why columns are left out though they may say something, and what to do.
-_LEFT_OUT = {
-    kinds.TWO_NUMBERS: ("a cell has two numbers, such as 120/80", ["write them in two columns"]),
-    kinds.NOT_READ: ("cells have text beside numbers", ["write numbers alone, or with one unit"]),
-    kinds.CURRENCIES: ("amounts are in several currencies", ["convert them to one"]),
-    kinds.LISTS: ("cells contain lists", []),
-}
 _DECIDES = 0.8
 _MOSTLY_MISSING = 0.9
-_FEW = 0.05  # of the rows
-_MOST_FAR = 8
-_REPEATS = {1: 2.0, 2: 1.2}  # rows of each thing, and of each person, if they are lines
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """What a user should know of how a table was understood."""
-
-    said: str
-    is_doubt: bool = False  # whether it may make the result worthless
-    way_out: Sequence[str | Argument] = ()
-
-    @property
-    def text(self) -> str:
-        """All of it, with the arguments of Python that settle it."""
-        way_out = "".join(map(str, self.way_out))
-        return f"{self.said} ({way_out})" if way_out else self.said
 
 
 class Prepare(TransformerMixin, BaseEstimator):
@@ -271,7 +250,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _note_cells(self, encoder: Encoder, n_rows: int) -> None:
         kind_of = {one.name: one.kind for one in (*self.columns_, *encoder.columns)}
         texts = {name: each.form for name, each in encoder.cells.items() if each.is_text}
-        self.notes_ += [*_doubts_on_forms(texts, kind_of), *_notes_on_cells(encoder, n_rows)]
+        self.notes_ += [*doubts_on_forms(texts, kind_of), *notes_on_cells(encoder, n_rows)]
 
     def _understand_lines(self, table: Table, use: Use) -> tuple[Table, Encoder]:
         """Understand the columns of lines, and of the rows that are made of them; return these."""
@@ -296,7 +275,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.lines_.notes_.append(Note(rows.how_read[-1]))
         self.lines_._note_cells(encoder, table.n_rows)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
-        self.notes_ = [*self.lines_.notes_, *_doubts_on_values(numbers, rows.survey.rows)]
+        self.notes_ = [*self.lines_.notes_, *doubts_on_values(numbers, rows.survey.rows)]
         return rows.choosing({name: name for name in cells}), encoder
 
     def _with_series(self, columns: list[Column]) -> tuple[list[Column], list[Note]]:
@@ -315,7 +294,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _settle_columns(self, columns: Sequence[Column]) -> None:
         self.n_features_in_ = len(columns)
         self.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
-        self.columns_ = [_unscaled(column) for column in columns]
+        self.columns_ = [unscaled(column) for column in columns]
         if not self.used:
             said = [f'"{one.name}" ({one.kind}: {one.why})' for one in columns]
             raise TableError(f"no column can be clustered: {some(said, 6)}")
@@ -347,9 +326,9 @@ class Prepare(TransformerMixin, BaseEstimator):
         _refuse_other_forms(table, {name: cells[name] for name in names if not is_left_out[name]})
         found = self._understood(cells, told)
         found, guessed = self._with_codes(found, cells, codes, told)
-        code_notes = [] if self.codes == "none" else [*_unfound(codes, cells)]
+        code_notes = [] if self.codes == "none" else [*notes_on_unfound(codes, cells)]
         if guessed:
-            in_words = _codes_in_words(guessed, is_whole=is_whole)
+            in_words = codes_in_words(guessed, is_whole=is_whole)
             code_notes.append(Note(in_words, is_doubt=True))
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
         found, series = self._with_series(found)
@@ -362,9 +341,9 @@ class Prepare(TransformerMixin, BaseEstimator):
                 cells[name] = replace(cells[name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         left_out = [cells[one.name] for one in found if not (one.is_used or one.name in told)]
-        doubts = [] if are_lines else [*_doubts_on_lines(left_out, is_whole=is_whole)]
-        doubts += [] if are_lines else _doubts_on_values(numbers, survey.rows[is_row])
-        self.notes_ = [*code_notes, *doubts, *_notes_on_left_out(found)]
+        doubts = [] if are_lines else [*doubts_on_lines(left_out, is_whole=is_whole)]
+        doubts += [] if are_lines else doubts_on_values(numbers, survey.rows[is_row])
+        self.notes_ = [*code_notes, *doubts, *notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
     def _rows(self, table: Table, use: Use, encoder: Encoder, lines: Any, **how: Any) -> RawRows:
@@ -390,8 +369,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         spread = points.spread_in(blocks, self.used)
         is_of_array = table.first.is_array  # whose numbers are in the unit of a program
         scale = "none" if self.scale == "auto" and is_of_array else self.scale
-        scaled = iter(_scaled(self.used, spread, scale, self.shares))
-        self.columns_ = [next(scaled) if column.is_used else column for column in self.columns_]
+        found = iter(scaled(self.used, spread, scale, self.shares))
+        self.columns_ = [next(found) if column.is_used else column for column in self.columns_]
         self.contributions_ = self._contributions(spread.deviations)
         name, share = max(self.contributions_.items(), key=lambda pair: pair[1])
         if share > _DECIDES and len(self.contributions_) > 1:
@@ -533,7 +512,7 @@ class Prepare(TransformerMixin, BaseEstimator):
             return self.scale
         numbers = [one for one in self.used if one.kind in NUMBERS]
         # Without the shares, which divide scales.
-        scales = [one.scales[0] * np.sqrt(_share_of(one, self.shares)) for one in numbers]
+        scales = [one.scales[0] * np.sqrt(share_of(one, self.shares)) for one in numbers]
         is_one = bool(numbers) and np.ptp(scales) <= 1e-12 * max(scales)
         if is_one and abs(scales[0] - 1) <= 1e-12 and not any(one.offsets[0] for one in numbers):
             return "none"
@@ -595,7 +574,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Return the features of a table, and their values: neither scaled nor their logarithms."""
         plain = copy.copy(self)
         plain.columns_ = [
-            _unscaled(replace(column, kind="number") if column.kind == "log" else column)
+            unscaled(replace(column, kind="number") if column.kind == "log" else column)
             for column in self.columns_
         ]
         return features.features_of(plain.columns_), plain.transform(X)
@@ -769,70 +748,6 @@ def _refuse_other_forms(table: Table, cells_of: Mapping[str, Cells]) -> None:
             known_unit = own.unit if known_unit is None else known_unit
 
 
-def _notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
-    """Yield notes on cells that are no numbers: a doubt, except on few rows of recurring words."""
-    doubts, others = list[str](), list[str]()
-    for name, counts in encoder.unread.items():
-        form = encoder.cells[name].form
-        is_known = counts.keys() <= {*form.words} and counts.total() <= _FEW * n_rows
-        words = [f'"{word:.30}" ({counted(n, "row")})' for word, n in counts.most_common()]
-        (others if is_known else doubts).extend([f'{some(words, 3)} in "{name}"'] * bool(words))
-    for said, is_doubt in ((doubts, True), (others, False)):
-        if said:
-            yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
-    yield from _notes_on_unknown(encoder.unknown, "none of its words")
-    if encoder.n_flat:
-        yield Note(f"{counted(encoder.n_flat, 'row')} with one value in the whole series: no shape")
-    bounds = [f'"{name}"' for name, cells in encoder.cells.items() if cells.is_bounded]
-    if bounds:
-        what = 'limits are read, "<1" as half of it and ">1" as 1'
-        yield Note(f"{what}: {some(bounds)}", is_doubt=True)
-
-
-def _notes_on_unknown(columns: Mapping[str, Mapping[str, int]], why: str) -> Iterator[Note]:
-    """Yield notes on words that are none of those known."""
-    for name, words in columns.items():
-        said = ", ".join(f'"{word}" ({counted(n, "row")})' for word, n in list(words.items())[:4])
-        if said:
-            yield Note(f'"{name}" has {said}, {why}', is_doubt=True)
-
-
-def _doubts_on_forms(forms: Mapping[str, Form], kind_of: Mapping[str, str]) -> Iterator[Note]:
-    """Yield notes on numbers and dates whose text may mean something else."""
-    assumed = [
-        (f'{form.sample} in "{name}" is taken for {form.marks.value(form.sample):.12g}', form)
-        for name, form in forms.items()
-        if kind_of[name] in NUMBERS and form.is_assumed
-    ]
-    if assumed:
-        _, form = assumed[0]
-        mark = next(each for each in form.sample if each in ".,")
-        way_out = Argument("decimal" if form.marks.thousands else "thousands", mark)
-        yield Note(some([said for said, _ in assumed]), True, (way_out, " if it is not"))
-    times: dict[str, list[str]] = {}
-    for name, each in forms.items():
-        if each.kind == "duration" and kind_of[name] in NUMBERS:
-            times.setdefault(each.sample, []).append(f'"{name}"')
-    if times:
-        in_words = [
-            f"{some(names, 3)} in seconds ({sample} taken for {in_hours(sample)})"
-            for sample, names in sorted(times.items())
-        ]
-        yield Note(f"times are read: {some(in_words)}")
-    if clocks := [name for name, kind in kind_of.items() if kind == "clock"]:
-        named, durations = [f'"{name}"' for name in clocks], Argument("as_", {clocks[0]: "number"})
-        said = f"times of day are on a circle: {some(named)}"
-        yield Note(said, way_out=(durations, " takes durations"))
-    dates = [
-        f'{form.sample} in "{name}"'
-        for name, form in forms.items()
-        if kind_of[name] == "date" and not form.order
-    ]
-    if dates:
-        said = f"taken for dates with the day first: {some(dates)}"
-        yield Note(said, True, (Argument("dates", "month-first"), ", if they are not"))
-
-
 def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
     """Yield notes on units and words of a table that are not those of the fit."""
     encoder = rows.lines or rows.encoder
@@ -844,56 +759,7 @@ def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
             )
             yield Note(f'"{one.name}" {ours}, and {fitted} in the model', is_doubt=True)
     unknown = {**encoder.unread, **encoder.unknown}
-    yield from _notes_on_unknown(unknown, "unknown to the model")
-
-
-def _doubts_on_lines(columns: Sequence[Cells], *, is_whole: bool) -> Iterator[Note]:
-    """Yield a note where several rows are of one customer, or of one of something else."""
-    found = []
-    for cells in columns:
-        if not (rank := kinds.names_rows(cells)) or cells.type == "nested":
-            continue
-        values = (cells.texts if cells.is_text else cells.array).drop_null()
-        n_each = len(values) / max(n_different := len(values.unique()), 1)
-        if n_each > _REPEATS[rank] and n_different > kinds.MOST_CATEGORIES:
-            of = f"{n_each:.3g} for each of {n_different:,}" if is_whole else "several for each"
-            found.append((-rank, -n_each, cells.name, f'{of} "{cells.name}"'))
-    if found:
-        found.sort()  # of customers and their orders, most people want to cluster customers
-        way_out = Argument("per", found[0][2]), " makes one row of each"
-        yield Note(f"rows are lines, {some([said for *_, said in found], 3)}", True, way_out)
-
-
-def _notes_on_left_out(columns: Sequence[Column]) -> Iterator[Note]:
-    """Yield notes on columns that are left out, though they may say something."""
-    by_why: dict[str, list[str]] = {}
-    for one in columns:
-        unit = f" ({one.unit})" * (one.why == kinds.CURRENCIES)
-        by_why.setdefault(one.why, []).append(f'"{one.name}"{unit}')
-    found = {why: some(names) for why, names in by_why.items()}
-    for why, (what, to_do) in _LEFT_OUT.items():
-        if why in found:
-            yield Note(f"left out, since {what}: {found[why]}", bool(to_do), to_do)
-    if kinds.DATES in found:
-        way_out = Argument("dates", "days"), " uses them"
-        yield Note(f"dates do not count: {found[kinds.DATES]}", way_out=way_out)
-    if OF_WEIGHTS in found:
-        name = by_why[OF_WEIGHTS][0].strip('"')
-        counts, clusters = Argument("weights", name), Argument("as_", {name: "number"})
-        said = f"rows seem to have weights, {found[OF_WEIGHTS]}, left out"
-        yield Note(said, True, (counts, " counts them, ", clusters, " takes them for a feature"))
-    if OF_A_FIT in found:
-        way_out = (Argument("as_", {by_why[OF_A_FIT][0].strip('"'): "category"}), " would use it")
-        yield Note(f"columns of a former fit do not count: {found[OF_A_FIT]}", way_out=way_out)
-    if long := long_form(one.name for one in columns):
-        others = [one.name for one in columns if one.name not in long][:1]
-        does = [part for each in others for part in (Argument("per", each), " does so")]
-        said = "each row has one value of a variable: pivot the table first"
-        yield Note(said, True, does)
-    words = [one for one in columns if one.kind == "text" and "different" in one.why]
-    if words:
-        named = [f'"{one.name}" ({one.why})' for one in words]
-        yield Note(f"left out for too many values: {some(named)}")
+    yield from notes_on_unknown(unknown, "unknown to the model")
 
 
 def columns_in(names: Sequence[str], there: Sequence[str]) -> dict[str, str]:
@@ -932,12 +798,6 @@ def _check_shares(shares: Mapping[str, float], columns: Sequence[Column]) -> Non
             )
 
 
-def _share_of(column: Column, shares: Mapping[str, float] | None) -> float:
-    """Return how much a column counts, a place by the name of either of its columns."""
-    given = shares or {}
-    return given.get(column.name, given.get(column.other, 1.0))
-
-
 def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
     """Return the words of each order; refuse one that is of no column, or lacks words of one."""
     found = []
@@ -971,67 +831,6 @@ def _checked_orders(given: Any, cells: Mapping[str, Cells]) -> list[list[str]]:
     return found
 
 
-def _doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) -> Iterator[Note]:
-    """Yield notes on zeros, tails and single values that are far from all others."""
-    zeros, tails, outliers = [], [], []
-    for name, values in columns.items():
-        if np.isinf(values).any():  # which is refused with its row when all rows are read
-            continue
-        there = values[~np.isnan(values)]
-        low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
-        others = there[there != 0]
-        n_zeros = len(there) - len(others)
-        least = 1.0 if (there == np.rint(there)).all() else 0.0  # 0, 1 and 2 are counts
-        apart = max(least, np.std(others), 0.3 * middle)
-        if 3 <= n_zeros < len(there) / 2 and others.min() > apart:
-            zeros.append(f'"{name}" ({n_zeros} values)')
-        reach = 20 * max(high - low, np.finfo(float).tiny)
-        far = np.flatnonzero(np.abs(values - middle) > reach)
-        if 0 < len(far) <= _MOST_FAR:
-            farthest = far[np.argsort(-np.abs(values[far] - middle))]
-            cells = [f"{values[row]:,.10g} (row {numbers[row] + 1})" for row in farthest]
-            outliers.append(f'{some(cells, 3)} in "{name}"')
-        elif there.min() >= 0 and high > 8 * middle > 0 and skew(there) > 2:
-            tails.append(f'"{name}"')
-    zero, log = Argument("codes", ["0"]), Argument("as_", {"NAME": "log"})
-    doubts: list[tuple[list[str], str, Sequence[str | Argument]]] = [
-        (zeros, "0 is far from all other values in {}", [zero, ", if it means a missing value"]),
-        (outliers, "far from all other values: {}", ["leave out what is wrong"]),
-        (tails, "few rows have far more than all others of {}", [log, " takes logarithms"]),
-    ]
-    for found, said, way_out in doubts:
-        if found:
-            yield Note(said.format(some(found)), True, way_out)
-
-
-def _unfound(given: Mapping[str, Sequence[str]], cells: Mapping[str, Cells]) -> Iterator[Note]:
-    """Yield a note on each code that was given for a column and does not occur there."""
-    for name, codes in given.items() if len(given) < len(cells) else ():
-        there = replace(cells[name], missing=frozenset()).counts
-        numbers = {as_number(text) for text in there}
-        for code in codes:
-            if code not in there and as_number(code) not in numbers - {None}:
-                yield Note(f'"{name}" has no {code} that could mean a missing value')
-
-
-def _codes_in_words(codes: Mapping[str, Mapping[float, int]], *, is_whole: bool) -> str:
-    by_code: dict[float, list[str]] = {}
-    for name, found in codes.items():
-        for code in found:
-            by_code.setdefault(code, []).append(f'"{name}"')
-    n_rows = {code: sum(found.get(code, 0) for found in codes.values()) for code in by_code}
-    said = [
-        f"{code:g} in {some(names, 3)}" + f" ({n_rows[code]:,} values)" * is_whole
-        for code, names in by_code.items()
-    ]
-    return f"taken for codes of missing values: {'; '.join(said)}"
-
-
-def _unscaled(column: Column) -> Column:
-    n_features = len(features.names_of(column)) if column.is_used else 0
-    return replace(column, offsets=[0.0] * n_features, scales=[1.0] * n_features)
-
-
 def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Column:
     """Leave out a column that has hardly any values."""
     if not column.is_used or column.name in told or (column.kind == "yes/no" and column.words):
@@ -1043,70 +842,3 @@ def _without_empty(column: Column, cells: Cells, told: Mapping[str, str]) -> Col
     if n_missing > _MOSTLY_MISSING * len(cells):
         return Column(column.name, "empty", "hardly any values")
     return column
-
-
-def _scaled(
-    columns: Sequence[Column], spread: Spread, scale: Scale, shares: Mapping[str, float] | None
-) -> list[Column]:
-    """Return the columns with the offset and scale of each of their features."""
-    numbers = [part.start for one, part in features.parts_of(columns) if one.kind in NUMBERS]
-    of_all, means_of_all = spread.deviations, spread.means
-    spreads = of_all[numbers]
-    names = [one for one in columns if one.kind in NUMBERS]
-    is_only = len(columns) == len(names) == 1
-    shares_unit = scale == "auto" and (is_only or _have_one_unit(names, spread.sums, spreads))
-    shapes = [part.start for one, part in features.parts_of(columns) if one.kind == "shape"]
-    of_shapes = float(np.sqrt(np.mean(np.square(of_all[shapes])))) if shapes else 1.0
-    of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
-    scaled = []
-    for column, part in features.parts_of(columns):
-        means, deviations = means_of_all[part], of_all[part]
-        offsets, width = means, len(means)
-        if scale == "none":
-            scales, offsets = np.ones(width), np.zeros(width)
-        elif scale == "minmax":
-            offsets = np.nan_to_num(spread.range.lowest[part])
-            scales = np.nan_to_num(spread.range.highest[part]) - offsets
-        elif shares_unit and column.kind in NUMBERS:
-            is_alone = len(numbers) == len(columns)
-            scales = np.full(width, 1.0 if is_alone else of_group)
-            offsets = np.zeros(width) if is_alone else means
-        elif column.kind == "shape":
-            scales = np.full(width, of_shapes)
-        elif column.kind == "place":
-            of_place = 1.0 if len(columns) == 1 else np.sqrt(np.square(deviations).sum() / 2)
-            scales = np.full(width, of_place)
-        else:
-            scales = np.full(width, np.sqrt(np.square(deviations).sum()))
-        scales = np.where(scales > 0, scales, 1.0) / np.sqrt(_share_of(column, shares))
-        scaled.append(replace(column, offsets=offsets.tolist(), scales=scales.tolist()))
-    return scaled
-
-
-def _have_one_unit(columns: Sequence[Column], sums: ColumnRange, spreads: FloatArray) -> bool:
-    """Return whether all columns of numbers share a unit, so that their spreads mean something."""
-    if len(columns) < 2:
-        return False
-    if spreads.max() > _UNLIKE * max(spreads.min(), np.finfo(float).tiny):
-        return False
-    units = {one.unit or _unit_in(one.name) for one in columns}
-    if len(units) == 1 and "" not in units:
-        return True
-    stems = {re.sub(r"\d+", "0", one.name.casefold()) for one in columns}
-    if len(stems) == 1 and re.search(r"\d", next(iter(stems))) and _say_what_they_are(columns):
-        return True
-    lowest, highest = float(sums.lowest[0]), float(sums.highest[0])
-    return lowest > 0 and highest - lowest <= 4e-3 * lowest
-
-
-def _say_what_they_are(columns: Sequence[Column]) -> bool:
-    """Return whether names are more than numbers, or years above values of one kind."""
-    names = [one.name for one in columns]
-    if all(map(_YEAR.fullmatch, names)):
-        return len({(one.kind, one.unit) for one in columns}) == 1
-    return not any(kinds.has_no_name(name) or is_number(name) for name in names)
-
-
-def _unit_in(name: str) -> str:
-    found = _UNITS.search(name.casefold())
-    return (found[1] or found[2]) if found else ""
