@@ -371,7 +371,8 @@ def answer_of(model: Any, X: Any, question: str) -> Any:
         return str(error)
     labels = answer if question in ("predict", "fit_predict") else getattr(answer, "labels_", [])
     check_labels(np.asarray(labels), model)
-    return None if question == "_repr_html_" else comparable(answer)  # which counts its cards
+    counts_or_has_an_address = ("_repr_html_", "__repr__")
+    return None if question in counts_or_has_an_address else comparable(answer)
 
 
 def use(model: Any) -> None:
