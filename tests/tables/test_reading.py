@@ -545,6 +545,8 @@ def test_lists_of_numbers_of_one_length_are_columns(suffix, tmp_path):
     np.testing.assert_array_equal(model.predict(path), plain.labels_)
     assert model.inertia_ == pytest.approx(plain.inertia_, rel=1e-6)
     assert [*open_table(path).names] == ["id", *(f"vector.{place}" for place in range(5))]
+    mixed = Prepare().fit(read_frame(path).append_column("age", [vectors[::-1, 1]]))
+    assert mixed.contributions_["age"] == pytest.approx(0.5)  # the list counts as one
     frame.at[80, "vector"] = vectors[80, :2]
     ragged = pa.table({"vector": pa.array(frame["vector"].to_list())}).to_batches(50)
     with pytest.raises(TableError, match='"vector" has 2 numbers in one row and 5 in others'):

@@ -270,9 +270,9 @@ class Cells:
                 values = np.where(values == number, np.nan, values)
         return values
 
-    def unread(self) -> Counter[str]:
-        """Count the cells that are no numbers, where the others are."""
-        is_lost = np.isnan(self.read[0])
+    def unread(self, values: FloatArray | None = None) -> Counter[str]:
+        """Count the cells that are none of these values, or no numbers, where the others are."""
+        is_lost = np.isnan(self.read[0] if values is None else values)
         if not self.is_text or not is_lost.any():
             return Counter()
         texts = self.texts.filter(pa.array(is_lost)).drop_null()

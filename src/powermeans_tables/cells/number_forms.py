@@ -29,7 +29,7 @@ UNANSWERED = frozenset(
         *("sans réponse", "ne sait pas", "je ne sais pas"),
         *("no sabe", "no contesta", "ns/nc", "prefiero no decirlo", "non so", "non risponde"),
         *("refused", "no answer", "not available", "not applicable", "n.a.", "n. a.", "n.d.", "nd"),
-        *("нет данных", "н/д", "не знаю", "затрудняюсь ответить", "bd", "brak danych", "onbekend"),
+        *("нет данных", "н/д", "не знаю", "затрудняюсь ответить", "brak danych", "onbekend"),
         *("keine angabe", "k.a.", "k. a.", "weiß nicht", "weiss nicht", "unbekannt", "inconnu"),
         *("#value!", "#div/0!", "#ref!", "#nv", "#wert!", "nv", "n.v.", "undefined"),
     )
@@ -52,7 +52,7 @@ _PLAIN = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _NOT_FINITE = re.compile(r"[-+]?(?:inf|infinity)", re.IGNORECASE)
 PAIRS = ("true false", "yes no", "y n", "t f", "ja nein", "oui non", "wahr falsch", "vrai faux")
 _DURATION = re.compile(r"-?(?:(\d+):)?(\d+):([0-5]\d(?:[.,]\d+)?)")
-_TIME_OF_DAY = re.compile(r"([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
+_TIME_OF_DAY = re.compile(r"([01]?\d|2[0-4]):([0-5]\d)(?::([0-5]\d(?:\.\d+)?))?")
 _DATES = {
     order: re.compile(
         day + r"(?:[T ](\d{1,2}):(\d{2})(?::(\d{2}(?:\.\d+)?))?(?:Z| ?\+?(-?\d{2}):?(\d{2}))?)?"
@@ -411,9 +411,9 @@ def hours_of_day(texts: Any) -> FloatArray:
 
 
 def are_times_of_day(cells: Sequence[str]) -> bool:
-    """Return whether cells tell the time; those that end before noon may be durations."""
-    found = [_TIME_OF_DAY.fullmatch(cell) for cell in cells]
-    return bool(found) and all(found) and any(match and match[1] >= "12" for match in found)
+    """Return whether cells tell the time; 5:42 and those that end before noon may be durations."""
+    found = [match[1] for cell in cells if (match := _TIME_OF_DAY.fullmatch(cell))]
+    return len(found) == len(cells) > 0 and min(map(len, found)) == 2 and max(found) >= "12"
 
 
 def _fields(texts: Any, pattern: re.Pattern[str], names: str) -> dict[str, FloatArray]:

@@ -136,7 +136,7 @@ def encode(column: Column, cells: Cells, other: Cells | None = None) -> FloatArr
 
 
 def time_of_day(hours: float) -> str:
-    """Say the time of an hour, of which 24 are none."""
+    """Return an hour as a time, such as 08:30 for 8.5 and for 32.5."""
     minutes = round(60 * hours) % 1440
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 

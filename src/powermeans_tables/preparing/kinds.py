@@ -106,11 +106,13 @@ class Column:
     codes: list[str] = field(default_factory=list)  # that stand for missing values
     unit: str = ""
     other: str = ""  # the column of longitudes of one of latitudes
+    of_list: str = ""  # the column of lists of which it has one place
     offsets: list[float] = field(default_factory=list)  # of its features
     scales: list[float] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        texts = (self.name, self.kind, self.why, self.unit, self.other, *self.words, *self.codes)
+        names = (self.name, self.other, self.of_list)
+        texts = (*names, self.kind, self.why, self.unit, *self.words, *self.codes)
         numbers = (*self.offsets, *self.scales)
         are_right = all(type(text) is str for text in texts) and self.kind in KINDS
         are_right &= all(type(number) is float and np.isfinite(number) for number in numbers)

@@ -20,6 +20,7 @@ from powermeans.system.free_memory import fits_into_memory
 from powermeans.types import FloatArray, IndexArray
 from powermeans_tables.cells.arrow import pa
 from powermeans_tables.cells.column import Cells, marks_between, one_array
+from powermeans_tables.cells.number_forms import hours_of_day
 from powermeans_tables.preparing import features
 from powermeans_tables.preparing.kinds import NUMBERS, WORDS, Column
 from powermeans_tables.reading.table import Table
@@ -100,7 +101,8 @@ class Encoder:
             lost = {word: n for word, n in counts.items() if word not in column.words}
             seen = self.unknown.setdefault(column.name, Counter())
         else:
-            lost, seen = cells.unread(), self.unread.setdefault(column.name, Counter())
+            hours = hours_of_day(cells.texts) if column.kind == "clock" else None
+            lost, seen = cells.unread(hours), self.unread.setdefault(column.name, Counter())
         if lost and len(seen) < _MOST_TOLD:
             seen.update(lost)
 

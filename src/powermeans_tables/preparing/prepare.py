@@ -330,6 +330,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         if guessed:
             in_words = codes_in_words(guessed, is_whole=is_whole)
             code_notes.append(Note(in_words, is_doubt=True))
+        found = [replace(one, of_list=table.lists.get(one.name, "")) for one in found]
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
         found, series = self._with_series(found)
         code_notes += series
@@ -781,7 +782,7 @@ def _check_name(name: str, names: Sequence[str], who: str = "there is", why: str
 
 
 def _check_shares(shares: Mapping[str, float], columns: Sequence[Column]) -> None:
-    there = {one.name: one for one in columns}
+    there = {one.of_list: one for one in columns} | {one.name: one for one in columns}
     for name, share in shares.items():
         _check_name(name, [*there])
         one, given = there[name], {name: share}

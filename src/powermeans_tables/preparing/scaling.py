@@ -35,6 +35,9 @@ def scaled(
     shapes = [part.start for one, part in features.parts_of(columns) if one.kind == "shape"]
     of_shapes = float(np.sqrt(np.mean(np.square(of_all[shapes])))) if shapes else 1.0
     of_group = float(np.sqrt(np.mean(np.square(spreads)))) if numbers else 1.0
+    of_lists = dict.fromkeys((one.of_list for one in columns), 0.0)
+    for column, part in features.parts_of(columns):
+        of_lists[column.of_list] += float(np.square(of_all[part]).sum())
     scaled = []
     for column, part in features.parts_of(columns):
         means, deviations = means_of_all[part], of_all[part]
@@ -48,6 +51,8 @@ def scaled(
             is_alone = len(numbers) == len(columns)
             scales = np.full(width, 1.0 if is_alone else of_group)
             offsets = np.zeros(width) if is_alone else means
+        elif column.of_list and scale == "auto":
+            scales = np.full(width, np.sqrt(of_lists[column.of_list]))
         elif column.kind == "shape":
             scales = np.full(width, of_shapes)
         elif column.kind == "place":
@@ -61,9 +66,9 @@ def scaled(
 
 
 def share_of(column: Column, shares: Mapping[str, float] | None) -> float:
-    """Return how much a column counts, a place by the name of either of its columns."""
-    given = shares or {}
-    return given.get(column.name, given.get(column.other, 1.0))
+    """Return how much a column counts, a place by either of its columns, a number by its list."""
+    given, names = shares or {}, (column.name, column.other, column.of_list)
+    return next((given[name] for name in names if name in given), 1.0)
 
 
 def _have_one_unit(columns: Sequence[Column], sums: ColumnRange, spreads: FloatArray) -> bool:

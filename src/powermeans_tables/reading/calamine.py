@@ -14,7 +14,7 @@ _MOST_ABOVE = 20  # rows
 
 
 def main(libraries: str, path: str, most_memory: str, most_seconds: str, wanted: str) -> None:
-    """Write the cells that each sheet has, and what `Sheet` has of the one that is read."""
+    """Write how many cells each sheet has, and where one starts, its rows and its merged cells."""
     sys.path.append(libraries)
     try:
         _limit(int(most_memory), int(most_seconds))

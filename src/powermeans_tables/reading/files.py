@@ -174,9 +174,13 @@ def _of_chunks(chunks: Any) -> Table:
 
 def _of_schema(frame: Any) -> dict[str, Any]:
     told = {key.decode(): value.decode() for key, value in (frame.schema.metadata or {}).items()}
-    units = {key[len("unit of ") :]: unit for key, unit in told.items() if key[:8] == "unit of "}
+    units, lists = (
+        {key[len(what) :]: value for key, value in told.items() if key.startswith(what)}
+        for what in ("unit of ", "list of ")
+    )
     likely, per = (told.get(name, "") for name in ("likely decimal", "one row per"))
-    return {"units": units, "is_array": "is array" in told, "likely_decimal": likely, "per": per}
+    of_all = {"is_array": "is array" in told, "likely_decimal": likely, "per": per}
+    return {"units": units, "lists": lists, **of_all}
 
 
 def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:

@@ -117,7 +117,8 @@ def _of_lines(file: IO[bytes], name: str) -> Iterator[list[Any]]:
         there = [*filter(str.strip, texts)]
         with contextlib.suppress(ValueError, RecursionError):
             rows = json.loads(f"[{','.join(there)}]")  # which is faster than one after the other
-            if len(rows) == len(there):
+            are_objects = all(each.lstrip()[0] + each.rstrip()[-1] == "{}" for each in there)
+            if are_objects and len(rows) == len(there):
                 yield rows
                 texts = []
         for number, text in enumerate(texts, n_before + 1):

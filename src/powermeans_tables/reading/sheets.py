@@ -121,17 +121,28 @@ def _with_one_header(
     cells: Sequence[Sequence[Any]], merged: Sequence[tuple[int, int, int]]
 ) -> Sequence[Sequence[Any]]:
     """Join the name of several columns, in merged cells, and the names of each below it."""
-    for top in sorted({row for row, _, _ in merged if row + 1 < len(cells)}):
-        names, below = list(cells[top]), cells[top + 1]
-        for left, right in ((left, right) for row, left, right in merged if row == top):
+    for top in sorted({row for row, _, _ in merged if row + 2 < len(cells)}):
+        names, below = list(cells[top]), [_as_name(each) for each in cells[top + 1]]
+        spans = [(left, right) for row, left, right in merged if row == top]
+        for left, right in spans:
             names[left : right + 1] = [names[left]] * (right + 1 - left)
+        inside = {place for left, right in spans for place in range(left, right + 1)}
+        # Elsewhere a name is above or below, if words do not end here; a title has all names below.
+        beside = {*range(len(names))} - inside
+        is_one = all(names[place] is None or below[place] is None for place in beside)
+        is_one |= any(isinstance(cells[top + 2][place], int | float) for place in inside)
+        is_one &= all(below[place] for place in inside) and len({*names} - {None}) > 1
+        is_one &= not any(len({*above} - {None}) > 1 for above in cells[:top])  # or a row of data
         pairs = list(zip(names, below, strict=True))
-        is_title = len({*names} - {None}) == 1 and None not in names
-        is_title |= any(len({*above} - {None}) > 1 for above in cells[:top])  # or a row of data
-        if not is_title and all(isinstance(each or "", str) for pair in pairs for each in pair):
+        if is_one and all(isinstance(each or "", str) for pair in pairs for each in pair):
             of_two = [": ".join(filter(None, pair)) or None for pair in pairs]
             return [*cells[:top], of_two, *cells[top + 2 :]]
     return cells
+
+
+def _as_name(cell: Any) -> Any:
+    """Return a year as a text, which may name a column."""
+    return str(cell) if isinstance(cell, int) and 1900 <= cell <= 2100 else cell
 
 
 def _units(path: Path, sheet: str) -> Mapping[int, Counter[str]]:

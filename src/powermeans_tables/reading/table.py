@@ -62,6 +62,7 @@ class Rows:
     delimiter: str = ","
     encoding: str = "utf-8"
     is_array: bool = False  # numbers of a program, which have no units
+    lists: Mapping[str, str] = field(default_factory=dict)  # of which columns have one place
     per: str = ""  # the column of which each value has one row, made of its lines
 
     @classmethod
@@ -90,20 +91,23 @@ class Rows:
         if not widths:
             return cls(name=name, names=tuple(names), read=read, **more)
         wide = {one: [f"{one}.{place}" for place in range(widths.get(one, 0))] for one in names}
-        every = distinct([new for one in names for new in wide[one] or [one]])
+        pairs = [(new, one) for one in names for new in wide[one] or [one]]
+        every = distinct([new for new, _ in pairs])
 
         def read_wide() -> Iterator[Any]:
             for batch in read():
+                there = {one: batch.column(one) for one in names}
                 for one, width in widths.items():
-                    _refuse_other_lengths(name, one, batch.column(one), width)
+                    there[one] = _equally_long(name, one, there[one], width)
                 columns = [
-                    pc.list_element(batch.column(one), place) if wide[one] else batch.column(one)
+                    pc.list_element(there[one], place) if wide[one] else there[one]
                     for one in names
                     for place in range(max(len(wide[one]), 1))
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names=every)
 
-        return cls(name=name, names=tuple(every), read=read_wide, **more)
+        of_lists = {new: one for new, (_, one) in zip(every, pairs, strict=True) if wide[one]}
+        return cls(name=name, names=tuple(every), read=read_wide, **{**more, "lists": of_lists})
 
 
 def _is_list_of_numbers(kind: Any) -> bool:
@@ -113,14 +117,22 @@ def _is_list_of_numbers(kind: Any) -> bool:
     )
 
 
-def _refuse_other_lengths(name: str, column: str, lists: Any, width: int) -> None:
-    others = pc.fill_null(pc.not_equal(pc.list_value_length(lists), width), False)
+def _equally_long(name: str, column: str, lists: Any, width: int) -> Any:
+    """Return lists of this length, and null for empty ones; refuse others."""
+    lengths = pc.list_value_length(lists)
+    others = pc.fill_null(pc.not_equal(lengths, width), False)
+    others = pc.and_(others, pc.fill_null(pc.not_equal(lengths, 0), False))
     if pc.any(others).as_py():
         length = len(lists[pc.index(others, True).as_py()])
         raise TableError(
             f'{name}: "{column}" has {counted(length, "number")} in one row and {width} in others',
             "give all rows as many",
         )
+    is_empty = pc.equal(lengths, 0)
+    if not pc.any(is_empty).as_py():
+        return lists
+    places = np.arange(len(lists))
+    return lists.take(pa.array(places, mask=np.asarray(pc.fill_null(is_empty, True))))
 
 
 @dataclass(frozen=True)
@@ -177,6 +189,7 @@ class Table(Stream):
         found._chosen = {new: self._chosen[old] for new, old in columns.items()}
         found.names = tuple(columns)
         forget(found, "units")
+        forget(found, "lists")
         return found
 
     @property
@@ -188,6 +201,12 @@ class Table(Stream):
     def units(self) -> Mapping[str, str]:
         """The units of columns, where the formats of cells tell them."""
         known = self.first.units
+        return {new: known[old] for new, old in self._chosen.items() if old in known}
+
+    @cached_property
+    def lists(self) -> Mapping[str, str]:
+        """The lists of which columns have one place."""
+        known = self.first.lists
         return {new: known[old] for new, old in self._chosen.items() if old in known}
 
     @property
@@ -279,6 +298,7 @@ class Table(Stream):
     def _told(self) -> dict[str, str]:
         """Return what cells do not tell, for the schema of a table of Arrow."""
         units = {f"unit of {name}": unit for name, unit in self.units.items()}
+        units |= {f"list of {name}": one for name, one in self.lists.items()}
         is_array = {"is array": "yes"} if self.first.is_array else {}
         told = {"likely decimal": self.first.likely_decimal, "one row per": self.first.per}
         return {**units, **is_array, **told}

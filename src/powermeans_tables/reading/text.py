@@ -67,7 +67,8 @@ class _Text:
             self._end = stored.read().decode(self.encoding, errors="replace")
         self._below = set[str]()
         is_found = self.encoding != "utf8" and encoding is None
-        self.how_read = self.layout.left_out + [f"encoding {self.encoding}"] * is_found
+        said = f"encoding {self.encoding} (--encoding, if letters are wrong)"
+        self.how_read = self.layout.left_out + [said] * is_found
 
     def batches(self) -> Iterator[Any]:
         """Yield all rows; cells of several lines are rare and slow to look for, so not at first."""

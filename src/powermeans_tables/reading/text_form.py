@@ -30,12 +30,12 @@ _TOTALS = re.compile(
     r"(?:(?:.*\W)?(?:grand|sub|net|overall)[- ]?)?totals?|.*(?:合計|小計|总计|小计|합계)|sum"
     r"|summe|(?:gesamt|end|zwischen)[- ]?summe|gesamt"
     r"|insgesamt|average|mean|mittelwert|durchschnitt|somme|moyenne|totale|suma|media"
-    r"|totaal|razem|celkem|summa|toplam|(?:всего|итого)(?: .*)?",
+    r"|totaal|razem|celkem|summa|toplam|всего|итого(?: \S+){0,3}",
     re.IGNORECASE,
 )
 _SUBTOTAL = (
     r"(?i)^(?:\S+\s+){0,3}(?:sub[- ]?totals?|zwischensumme|sous-total|\S*小計|\S*小计)[:.]?$"
-    r"|^(?:итого|всего)(?: .*)?$"
+    r"|^итого(?: \S+){0,3}[:.]?$"
 )
 _COUNT = re.compile(r"\d[\d.,']* [^\W\d]{4,}(?: [^\W\d]+)*")  # such as 300 activities
 _SAMPLE_LINES = 50
@@ -43,10 +43,10 @@ _SAMPLE_COLUMNS = 200
 _MOST_ROWS = 2_000
 _MOST_TITLES = 15
 _MOST_NOTES = 5
-_OF_OTHER_LETTERS = (
-    *("cp932", "shift_jis", "euc_jp", "gb18030", "gbk", "big5", "cp949", "euc_kr"),
-    *("cp1251", "koi8_r", "cp1253", "cp1256"),
-)
+# What is no ASCII, and of that the euro, quotes, dashes and blanks of cp1252.
+_HIGH, _SIGNS = rb"[\x80-\xff]", rb"(?<![\x80-\xff])(?:[\x80\x85\x91-\x97\xa0])+(?![\x80-\xff])"
+_OF_TWO_BYTES = ("cp932", "euc_jp", "gb18030", "big5", "cp949")
+_OF_OTHER_LETTERS = (*_OF_TWO_BYTES, "cp1251", "koi8_r", "cp1253", "cp1256")
 _DELIMITERS = ("\t", ";", "|", ",", " ")
 
 
@@ -110,20 +110,31 @@ def _encoding_of(start: bytes, name: str) -> str:
     try:
         codecs.getincrementaldecoder("utf8")().decode(start)
     except UnicodeDecodeError:
-        # Words of two letters or more in two bytes each; Latin letters mostly stand one by one.
-        words = re.findall(rb"(?:[\x80-\xff][\x40-\xff]){2,}", start)
-        if sum(map(len, words)) > 0.5 * len(re.findall(rb"[\x80-\xff]", start)):
+        if candidates := _other_letters_in(start):
             try:
                 from charset_normalizer import from_bytes
             except ImportError:
                 way_out = 'pip install "powermeans[cli]", or pass ', Argument("encoding")
                 raise TableError(f"{name} is no UTF-8", *way_out) from None
-            found = from_bytes(start, threshold=0.5, cp_isolation=[*_OF_OTHER_LETTERS]).best()
+            found = from_bytes(start, threshold=0.5, cp_isolation=candidates).best()
             if found is not None:
                 return str(found.encoding)
         # These bytes have no letter in cp1252, which otherwise has all letters of Latin-1.
         return "latin-1" if re.search(rb"[\x81\x8d\x8f\x90\x9d]", start) else "cp1252"
     return "utf8"
+
+
+def _other_letters_in(start: bytes) -> list[str]:
+    """Return the encodings that a text without Latin words may be in, or one of Chinese letters."""
+    high = re.findall(_HIGH, start := re.sub(_SIGNS, b" ", start))
+    words = re.findall(rb"[A-Za-z\x80-\xff]{2,}", start)
+    n_pure = sum(len(word) for word in words if not re.search(rb"[A-Za-z]", word))
+    if n_pure > 0.7 * len(high):
+        return [*_OF_OTHER_LETTERS]
+    # Letters of two bytes, of which the first is a rare sign in cp1252.
+    n_leads = len(re.findall(rb"[\x81-\x84\x86-\x90\x98-\x9f]", start))
+    n_paired = sum(map(len, re.findall(rb"(?:[\x80-\xff][\x40-\xff]){2,}", start)))
+    return [*_OF_TWO_BYTES] if n_leads > 0.1 * len(high) and n_paired > 0.5 * len(high) else []
 
 
 def _utf_16_without_mark(start: bytes, name: str) -> str:
