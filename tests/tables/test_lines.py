@@ -1,5 +1,6 @@
 """What a row is: several lines of a customer, one variable of a patient, or a series."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from tables.answers import clusters_in
 
 from powermeans import PowerKMeans, Prepare, load, open_data, save
-from powermeans.errors import TableError
+from powermeans.errors import ArgumentError, TableError
 from powermeans_tables.command import failures
 
 N = 90
@@ -65,6 +66,28 @@ def test_customers_are_means_sums_shares_and_what_is_most_frequent_or_last(order
     assert "sum of Age" not in columns
     notes = " ".join(one.text for one in prepare.notes_)
     assert f'{len(lines)} rows are joined to {N}, one for each "Email"; 3 rows without it' in notes
+    frame = Prepare(per="Email").set_output(transform="pandas").fit_transform(orders)
+    assert [*frame.index] == [*found["Email"]]
+
+
+def test_times_and_places_are_means_on_their_circles_and_choices_the_most_frequent():
+    lines = pd.DataFrame({
+        "customer": ["a", "a", "a", "b", "b", "c", "c"],
+        "when": ["23:30", "00:30", None, "09:00", "11:00", "06:00", "18:00"],
+        "lat": [0, 0, 50, 40, 60, 0, 0],
+        "lon": [179, -177, None, 20, 20, 90, -90],
+        "likes": ["x; y", "x; y", "x", "z", None, "x", "x; z"],
+    })  # fmt: skip
+    told = {"when": "clock", "lat": "place", "lon": "place", "likes": "choices"}
+    prepare = Prepare(per="customer", as_=told).fit(lines)
+    found = prepare.joined(lines).drop(["customer", "number of rows"])
+    right = {"when": ["00:00", "10:00", None], "likes": ["x; y", "z", "x"]}
+    places = np.array([[0, -179], [50, 20], [np.nan] * 2])
+    assert right.items() <= found.to_pydict().items()
+    np.testing.assert_allclose(found.select(["lat", "lon"]).to_pandas(), places, atol=1e-9)
+    kinds = {one.name: one.kind for one in prepare.columns_}
+    assert kinds == told | {"customer": "identifier", "number of rows": "count"}
+    assert len(prepare.columns_) == len(kinds)
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
@@ -75,6 +98,7 @@ def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orde
     told = run("fit orders.csv -q -k 3 --columns Amount,Category --per 2 -o rows.csv -m of.pm").out
     assert "rows.csv has one row for each" in told
     assert "check this: rows" not in told
+    assert "already: pass" in run("predict of.pm rows.csv", code=failures.DATA).err
     rows = pd.read_csv("rows.csv")
     groups = rows["Email"].str.extract(r"(\d+)")[0].astype(int) % 3
     assert adjusted_rand_score(groups, rows["cluster"]) > 0.8
@@ -101,7 +125,8 @@ def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
     wide = pd.DataFrame(wide | {"smoker": rng.choice(["now", "once", "never"], 40)})
     long = wide.melt(["patient", "sex"]).sample(frac=1, random_state=0)
     long = long[(long["patient"] != "P3") | (long["variable"] != "smoker")]
-    prepare = Prepare(per="patient").fit(long)
+    prepare = Prepare(per="patient").fit(pd.concat([long, long[:1].assign(patient=None)]))
+    assert "; 1 row without it left out" in prepare.notes_[-1].text
     found = prepare.joined(long).to_pandas().set_index("patient")
     right = wide.set_index("patient").loc[found.index, found.columns]
     right.loc["P3", "smoker"] = None
@@ -137,3 +162,14 @@ def test_shapes_of_a_series_are_clustered_whatever_its_level(names, run):
     assert adjusted_rand_score(group[1:], clusters_in("of.csv")[1:]) == 1
     for how in ("rows.csv --sql rows", "--sql rows --exact"):
         assert "no query" in run(f"explain of.pm {how}", code=failures.DATA).err
+    two = table.join(table.add_prefix("other "))
+    notes = [one.said for one in Prepare(series="shape").fit(two).notes_]
+    assert any(re.match("other .* another series", note) for note in notes)
+
+
+@pytest.mark.parametrize("stem", ["mark", "decision_", "market_", "octave", "hashtag", "dec_"])
+def test_names_that_only_begin_like_months_are_no_series(stem):
+    table = {f"{stem}{number}": [1.5, 2, number] for number in range(10)}
+    assert not any("series" in one.text for one in Prepare().fit(table).notes_)
+    with pytest.raises(ArgumentError, match='cannot be a "shape"'):
+        Prepare(as_=dict.fromkeys(table, "shape")).fit(table)

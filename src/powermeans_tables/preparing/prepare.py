@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import Argument, ArgumentError, TableError, nearest, some
@@ -36,7 +37,7 @@ from powermeans_tables.preparing.kinds import (
     WORDS,
     Column,
 )
-from powermeans_tables.preparing.lines import joined, long_form, pivoted
+from powermeans_tables.preparing.lines import COUNT, joined, long_form, pivoted
 from powermeans_tables.preparing.notes import (
     Note,
     codes_in_words,
@@ -224,7 +225,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         rows = self.read(open_table(X), Use(), in_parts=False)
         rows.weights = check_sample_weight(sample_weight, len(rows.raw))
         self.finish(rows)
-        return np.asarray(rows.raw)
+        return self._for_table(rows)
 
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
@@ -270,7 +271,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         for j, one in enumerate(found):
             if one.name in own and one.name not in told:
                 found[j] = kinds.column_of(cells[one.name], own[one.name])
-        lines = [one for one in self.lines_.columns_ if one.name != per and not one.is_used]
+        lines = [one for one in self.lines_.columns_ if one.name not in cells and not one.is_used]
         self._settle_columns([*found, *lines])
         self.lines_.notes_.append(Note(rows.how_read[-1]))
         self.lines_._note_cells(encoder, table.n_rows)
@@ -280,16 +281,17 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def _with_series(self, columns: list[Column]) -> tuple[list[Column], list[Note]]:
         """Make shapes of columns that are a series, if asked to, or return a note on them."""
-        names = kinds.series_in(columns)
+        names, *others = kinds.series_in(columns) or [[]]
         if self.series is None:
             way_out = Argument("series", "shape"), " clusters shapes"
             said = f"{len(names)} columns are a series, {some(names, 2)}: clusters are of levels"
             return columns, [Note(said, way_out=way_out)] * bool(names)
         if not names:
             raise TableError("no columns are a series", "leave out ", Argument("series"))
+        notes = [Note(f"{some(each, 2)} are another series, of levels", True) for each in others]
         shape = Column("", "shape", f"one of {len(names)} of a series")
         of_row = {one.name: replace(shape, name=one.name, codes=one.codes) for one in columns}
-        return [of_row[one.name] if one.name in names else one for one in columns], []
+        return [of_row[one.name] if one.name in names else one for one in columns], notes
 
     def _settle_columns(self, columns: Sequence[Column]) -> None:
         self.n_features_in_ = len(columns)
@@ -399,7 +401,16 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         rows = self.read_again(self.as_fitted(X), Use(), in_parts=False)
         rows.scale(*self.scaling)
-        return np.asarray(rows.raw)
+        return self._for_table(rows)
+
+    def _for_table(self, rows: RawRows) -> FloatArray:
+        """Return points; for pandas with the values of `per` as index, since X has other rows."""
+        points: FloatArray = np.asarray(rows.raw)
+        if self.per is None or _get_output_config("transform", self)["dense"] != "pandas":
+            return points
+        keys = rows.table.frame().select([self.per]).to_pandas().set_index(self.per)
+        frame: FloatArray = type(keys)(points, index=keys.index)
+        return frame
 
     def joined(self, X: Any) -> Any:
         """Return the rows whose points `transform` returns: with `per`, one for each of its values.
@@ -424,6 +435,9 @@ class Prepare(TransformerMixin, BaseEstimator):
             rows = pivoted(table, self.per, self._pivoted, use, in_parts)
             self.as_fitted(rows)  # refuses those that lack columns
         else:
+            if {self.per, COUNT, *self._names_read()} <= {*table.first.names}:
+                problem = f'has one row for each "{self.per}" already'
+                raise TableError(f"{table.name} {problem}", "pass the rows of which they were made")
             rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
         return rows.choosing({name: name for name in rows.names if name in names}), lines
 
@@ -633,7 +647,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         told |= {str(self.per): "identifier"} if self.per in names else {}
         for name, kind in told.items():
             _check_name(name, names)
-            if kind not in (known := [*USED, *UNUSED]):
+            if kind not in (known := [one for one in (*USED, *UNUSED) if one != "shape"]):
                 listed = f"{', '.join(known)}, of which the last two leave a column out"
                 hint = nearest(str(kind), known) or f": the kinds are {listed}"
                 raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
@@ -785,6 +799,9 @@ def _check_shares(shares: Mapping[str, float], columns: Sequence[Column]) -> Non
     for name, share in shares.items():
         _check_name(name, [*there])
         one, given = there[name], {name: share}
+        if one.other in shares:
+            problem = f'has two shares of one place, "{name}" and "{one.other}"'
+            raise ArgumentError(problem, "leave one out", argument="shares", value=given)
         if not 0 < real(share) < np.inf:
             way_out = Argument("as_", {name: "ignore"}), " leaves a column out"
             raise ArgumentError("must be numbers above 0", *way_out, argument="shares", value=given)
