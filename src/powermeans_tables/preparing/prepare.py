@@ -89,8 +89,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         Use dates, as days since 1970; by default they are left out.
     per : str, optional
         A column such as that of customers, of whom each then is one point: numbers are means of
-        their rows, and sums of counts and amounts; yes and no are shares, categories the most
-        frequent word, and dates the last one. Columns called variable and value are pivoted.
+        their rows, and sums of counts and amounts; yes and no are shares, words the most frequent
+        cell, and dates the last one. Columns called variable and value are pivoted.
 
     series : {"shape"}, optional
         Compare the shapes of rows in columns such as Jan-23, ..., Dec-24: how far each number is
@@ -318,14 +318,13 @@ class Prepare(TransformerMixin, BaseEstimator):
         frame = frame if is_row.all() else frame.filter(pa.array(is_row))
         n_first = int(np.count_nonzero(is_row[: survey.n_first]))
         self.decimal_ = self.decimal or ""
-        cells = {
-            name: self._cells(table, frame, name, codes.get(name, ()), told.get(name, ""))
-            for name in names
-        }
-        cells = {name: replace(each, n_first=n_first) for name, each in cells.items()}
+        cells = dict[str, Cells]()
+        for name in names:
+            own = self._cells(table, frame, name, codes.get(name, ()), told.get(name, ""))
+            cells[name] = replace(own, n_first=n_first)
         self._settle_marks(cells, table)
-        is_left_out = {name: told.get(name) in UNUSED for name in names}
-        _refuse_other_forms(table, {name: cells[name] for name in names if not is_left_out[name]})
+        may_count = [name for name in names if told.get(name) not in UNUSED]
+        _refuse_other_forms(table, {name: cells[name] for name in may_count})
         found = self._understood(cells, told)
         found, guessed = self._with_codes(found, cells, codes, told)
         code_notes = [] if self.codes == "none" else [*notes_on_unfound(codes, cells)]
@@ -333,19 +332,17 @@ class Prepare(TransformerMixin, BaseEstimator):
             in_words = codes_in_words(guessed, is_whole=is_whole)
             code_notes.append(Note(in_words, is_doubt=True))
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
-        found, series = self._with_series(found)
-        code_notes += series
+        found, notes_on_series = self._with_series(found)
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self._settle_columns(found)
-        codes_of = {one.name: frozenset(one.codes) for one in self.used}
-        for name, missing in codes_of.items():
-            if missing != cells[name].missing:  # what is known of the others stays known
-                cells[name] = replace(cells[name], missing=missing)
+        for one in self.used:  # what is known of the others stays known
+            if (missing := frozenset(one.codes)) != cells[one.name].missing:
+                cells[one.name] = replace(cells[one.name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         left_out = [cells[one.name] for one in found if not (one.is_used or one.name in told)]
-        doubts = [] if are_lines else [*doubts_on_lines(left_out, is_whole=is_whole)]
-        doubts += [] if are_lines else doubts_on_values(numbers, survey.rows[is_row])
-        self.notes_ = [*code_notes, *doubts, *notes_on_left_out(found)]
+        on_lines = doubts_on_lines(left_out, is_whole=is_whole)
+        doubts = [] if are_lines else [*on_lines, *doubts_on_values(numbers, survey.rows[is_row])]
+        self.notes_ = [*code_notes, *notes_on_series, *doubts, *notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
     def _rows(self, table: Table, use: Use, encoder: Encoder, lines: Any, **how: Any) -> RawRows:
@@ -406,11 +403,10 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _for_table(self, rows: RawRows) -> FloatArray:
         """Return points; for pandas with the values of `per` as index, since X has other rows."""
         points: FloatArray = np.asarray(rows.raw)
-        if self.per is None or _get_output_config("transform", self)["dense"] != "pandas":
-            return points
-        keys = rows.table.frame().select([self.per]).to_pandas().set_index(self.per)
-        frame: FloatArray = type(keys)(points, index=keys.index)
-        return frame
+        if self.per is not None and _get_output_config("transform", self)["dense"] == "pandas":
+            keys = rows.table.frame().select([self.per]).to_pandas().set_index(self.per)
+            points = type(keys)(points, index=keys.index)
+        return points
 
     def joined(self, X: Any) -> Any:
         """Return the rows whose points `transform` returns: with `per`, one for each of its values.
@@ -482,11 +478,10 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def encoder_for(self, table: Table) -> Encoder:
         """Find how another table writes the columns of the fit."""
-        known, sample = {one.name: one for one in self.columns_}, table.sample
-        cells = {
-            name: self._cells(table, sample, name, one.codes, one.kind, one.unit)
-            for name, one in ((name, known[name]) for name in self._names_read())
-        }
+        cells, sample = dict[str, Cells](), table.sample
+        known = {one.name: one for one in self.columns_}
+        for one in (known[name] for name in self._names_read()):
+            cells[one.name] = self._cells(table, sample, one.name, one.codes, one.kind, one.unit)
         _refuse_other_forms(table, cells)
         return Encoder(self.used, cells)
 
