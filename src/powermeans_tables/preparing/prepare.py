@@ -796,7 +796,7 @@ def _check_shares(shares: Mapping[str, float], columns: Sequence[Column]) -> Non
         one, given = there[name], {name: share}
         if one.other in shares:
             problem = f'has two shares of one place, "{name}" and "{one.other}"'
-            raise ArgumentError(problem, "leave one out", argument="shares", value=given)
+            raise ArgumentError(problem, "leave one out", argument="shares", value={**shares})
         if not 0 < real(share) < np.inf:
             way_out = Argument("as_", {name: "ignore"}), " leaves a column out"
             raise ArgumentError("must be numbers above 0", *way_out, argument="shares", value=given)
