@@ -1,5 +1,6 @@
 """What a row is: several lines of a customer, one variable of a patient, or a series."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -65,6 +66,25 @@ def test_customers_are_means_sums_shares_and_what_is_most_frequent_or_last(order
     assert "sum of Age" not in columns
     notes = " ".join(one.text for one in prepare.notes_)
     assert f'{len(lines)} rows are joined to {N}, one for each "Email"; 3 rows without it' in notes
+    frame = Prepare(per="Email").set_output(transform="pandas").fit_transform(orders)
+    assert [*frame.index] == [*found["Email"]]
+
+
+def test_times_and_places_are_means_on_their_circles_and_choices_the_most_frequent():
+    lines = pd.DataFrame({"customer": [*"aaabbcc"], "lat": [0, 0, 50, 40, 60, 0, 0]})
+    lines["lon"] = [179, -177, None, 20, 20, 90, -90]
+    lines["when"] = ["23:30", "00:30", None, "09:00", "11:00", "06:00", "18:00"]
+    lines["likes"] = ["x; y", "x; y", "x", "z", None, "x", "x; z"]
+    told = {"when": "clock", "lat": "place", "lon": "place", "likes": "choices"}
+    prepare = Prepare(per="customer", as_=told).fit(lines)
+    found = prepare.joined(lines).drop(["customer", "number of rows"])
+    right = {"when": ["00:00", "10:00", None], "likes": ["x; y", "z", "x"]}
+    assert right.items() <= found.to_pydict().items()
+    places = found.select(["lat", "lon"]).to_pandas()
+    np.testing.assert_allclose(places, [[0, -179], [50, 20], [np.nan] * 2], atol=1e-9)
+    kinds = sorted((one.name, one.kind) for one in prepare.columns_)
+    told |= {"customer": "identifier", "number of rows": "count"}
+    assert kinds == sorted(told.items())
 
 
 @pytest.mark.filterwarnings("ignore:.*left out")
@@ -75,6 +95,7 @@ def test_a_fit_per_customer_predicts_those_of_other_lines_alike_in_all_ways(orde
     told = run("fit orders.csv -q -k 3 --columns Amount,Category --per 2 -o rows.csv -m of.pm").out
     assert "rows.csv has one row for each" in told
     assert "check this: rows" not in told
+    assert "already: pass" in run("predict of.pm rows.csv", code=failures.DATA).err
     rows = pd.read_csv("rows.csv")
     groups = rows["Email"].str.extract(r"(\d+)")[0].astype(int) % 3
     assert adjusted_rand_score(groups, rows["cluster"]) > 0.8
@@ -101,7 +122,8 @@ def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
     wide = pd.DataFrame(wide | {"smoker": rng.choice(["now", "once", "never"], 40)})
     long = wide.melt(["patient", "sex"]).sample(frac=1, random_state=0)
     long = long[(long["patient"] != "P3") | (long["variable"] != "smoker")]
-    prepare = Prepare(per="patient").fit(long)
+    prepare = Prepare(per="patient").fit(pd.concat([long, long[:1].assign(patient=None)]))
+    assert "; 1 row without it left out" in prepare.notes_[-1].text
     found = prepare.joined(long).to_pandas().set_index("patient")
     right = wide.set_index("patient").loc[found.index, found.columns]
     right.loc["P3", "smoker"] = None
@@ -117,8 +139,11 @@ def test_rows_with_one_variable_each_become_rows_with_a_column_for_each(run):
         prepare.transform(pd.concat([long, long[:1]]))
 
 
-@pytest.mark.parametrize("names", [MONTHS, YEARS, WEEKS])
-def test_shapes_of_a_series_are_clustered_whatever_its_level(names, run):
+@pytest.mark.parametrize(
+    ("names", "word"),
+    [(MONTHS, "mark"), (YEARS, "decision_"), (WEEKS, "octave")],
+)
+def test_shapes_of_a_series_are_clustered_whatever_its_level(names, word, run):
     rng, group = np.random.default_rng(0), np.arange(60) % 3
     shapes = np.array([np.sin(np.arange(10)), np.cos(np.arange(10)), np.arange(10) / 9])
     rows = np.exp(rng.normal(5, 1, (60, 1))) * (3 + shapes[group] + rng.normal(0, 0.1, (60, 10)))
@@ -137,3 +162,8 @@ def test_shapes_of_a_series_are_clustered_whatever_its_level(names, run):
     assert adjusted_rand_score(group[1:], clusters_in("of.csv")[1:]) == 1
     for how in ("rows.csv --sql rows", "--sql rows --exact"):
         assert "no query" in run(f"explain of.pm {how}", code=failures.DATA).err
+    two = table.join(table.add_prefix("other "))
+    notes = [one.said for one in Prepare(series="shape").fit(two).notes_]
+    assert any(re.match("other .* another series", note) for note in notes)
+    with pytest.raises(TableError, match="no columns are a series"):
+        Prepare(series="shape").fit(table.set_axis([f"{word}{j}" for j in range(10)], axis=1))

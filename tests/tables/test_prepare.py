@@ -183,9 +183,14 @@ def test_each_column_has_the_same_share_of_all_distances_or_the_one_it_is_given(
     for share in (0, -1, "2", np.nan, np.inf):
         with pytest.raises(ArgumentError, match="must be numbers above 0"):
             Prepare(shares={"count": share}).fit(table)
-    for name, said in (("coun", 'did you mean "count"'), ("id", r"\(identifier.*as_={'id'")):
+    others = {"id": [f"u{row}" for row in range(N)], "lat": RNG.random(N), "lon": RNG.random(N)}
+    for names, said in (
+        (["coun"], 'did you mean "count"'),
+        (["id"], r"\(identifier.*as_={'id'"),
+        (["lat", "lon"], "two shares of one place"),
+    ):
         with pytest.raises((ArgumentError, TableError), match=said):
-            Prepare(shares={name: 2}).fit({**table, "id": [f"u{row}" for row in range(N)]})
+            Prepare(shares=dict.fromkeys(names, 2)).fit(table | others)
 
 
 def test_numbers_come_back_in_their_units_and_words_as_words():

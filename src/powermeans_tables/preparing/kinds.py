@@ -62,10 +62,16 @@ _PEOPLE = re.compile(
     r"|account)(?: ?(?:id|no|nr|number|code|key))?"
 )
 _MAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+")
+_YEAR, _OF_YEAR = r"(?<!\d)(?:19|20)\d\d", r"(?:[\W_]*(?:\d\d){1,2})?"
 _SERIES = re.compile(  # what a column of numbers is of, and the time
-    r"(.*?)[\W_]*(?:(?:week|wk|kw|woche|day|tag|month|monat|quarter|year|jahr|hour)[\W_]?\d+"
-    r"|(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[^\W\d]*[\W_]*\d{0,4}"
-    r"|(?:19|20)\d\d(?:[\W_]?q?\d{1,2}){0,2}|\d{1,2}\W(?:19|20)\d\d)",
+    r"(.*?)[\W_]*(?:(?<![^\W\d_])(?:(?:week|wk|kw|woche|semaine|semana|day|tag|jour|d[ií]a|month"
+    r"|monat|mois|mes|quarter|quartal|trimestre|year|jahr|ann[ée]e|año|hour|stunde|heure|hora)"
+    rf"[\W_]?\d+|(?:{_YEAR}[\W_]*)?(?:j[aä]n(?:uary?|ner|vier)?|ene(?:ro)?|feb(?:ruary?|rero)?"
+    r"|f[ée]v(?:r|rier)?|m[aä]r(?:ch|z|s|zo)?|a[pvb]r(?:il)?|ma[iy]o?|jun[ei]?o?|juin|jul[iy]?o?"
+    r"|juil(?:let)?|aug(?:ust)?|ao[uû]t|ago(?:sto)?|sept?(?:i?emb(?:er|re))?|o[ck]t(?:ob(?:er|re))?"
+    r"|octubre|nov(?:i?emb(?:er|re))?|d[eéi][cz](?:i?emb(?:er|re))?)"
+    rf"{_OF_YEAR}|[qt][1-4]{_OF_YEAR})|{_YEAR}(?:(?:[\W_][qwt]?|[qwt])\d{{1,2}}|\d\d){{0,2}}"
+    rf"|(?<!\d)(?:\d{{1,2}}\W){{1,2}}{_YEAR})",
     re.IGNORECASE,
 )
 _ADDRESSES = re.compile(
@@ -183,7 +189,7 @@ def _refuse_told(cells: Cells, told: str) -> None:
     name = cells.name
     if told == "clock" and not cells.has_times:
         raise ArgumentError(f'"{name}" has no times of day such as 08:30')
-    if told in (*NUMBERS, "log", "shape", "date") and cells.type == "words":
+    if told in (*NUMBERS, "log", "date") and cells.type == "words":
         word, are = next(iter(cells.counts), ""), "dates" if told == "date" else "numbers"
         raise ArgumentError(f'"{name}" contains words such as {word!r:.40}, not {are}')
     if told in NUMBERS and cells.has_long_digits:
@@ -355,14 +361,14 @@ def names_rows(cells: Cells) -> int:
     return 2 * are_people or int(_is_named(cells.name, _IDENTIFIERS))
 
 
-def series_in(columns: Sequence[Column]) -> list[str]:
-    """Return the columns of one unit that are of times, one after the other, if there are many."""
+def series_in(columns: Sequence[Column]) -> list[list[str]]:
+    """Return the many columns of one unit that are of times, those of the longest series first."""
     found: dict[tuple[str, str], list[str]] = {}
     for one in columns:
         if one.kind in NUMBERS and (part := _SERIES.fullmatch(one.name.strip())):
             found.setdefault((part[1], one.unit), []).append(one.name)
-    most = max(found.values(), key=len, default=[])
-    return most if len(most) >= _LEAST_TIMES else []
+    many = [each for each in found.values() if len(each) >= _LEAST_TIMES]
+    return sorted(many, key=len, reverse=True)
 
 
 def added_by_a_fit(names: Iterable[str]) -> list[str]:

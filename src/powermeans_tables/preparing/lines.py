@@ -13,13 +13,14 @@ from powermeans.errors import Argument, TableError, counted
 from powermeans_tables.cells.arrow import pa, pc, types
 from powermeans_tables.cells.column import Cells, is_text, one_array
 from powermeans_tables.preparing import features
-from powermeans_tables.preparing.kinds import Column
+from powermeans_tables.preparing.kinds import SHARES, Column
 from powermeans_tables.preparing.points import Encoder, Use, used_batches
 from powermeans_tables.reading.table import Rows, Table
 from powermeans_tables.reading.text_form import distinct
 
 # What is added up of the numbers of lines, and how.
 _HOW = {"sum": "sum", "count": "sum", "min": "min", "max": "max"}
+COUNT = "number of rows"  # the column that joined rows have besides
 _MOST = 2**18  # rows that wait to be added up
 _SAID = {"ordered": "mean place in the order,", "yes/no": "share", "date": "last"}
 
@@ -52,7 +53,7 @@ def pivoted(table: Table, per: str, long: Sequence[str], use: Use, in_parts: Any
     variable, value = long[:2]
     lines = table.frame(_lines_of(table, use))
     lines = lines.set_column(lines.column_names.index(per), per, _keys(per, lines))
-    lines = lines.filter(pc.is_valid(lines[per]))
+    n_given, lines = len(lines), lines.filter(pc.is_valid(lines[per]))
     keys, words = one_array(lines[per]).dictionary_encode(), one_array(lines[variable])
     codes, n_rows = keys.indices.to_numpy(), len(keys.dictionary)
     firsts = pa.array(np.unique(codes, return_index=True)[1])
@@ -67,9 +68,15 @@ def pivoted(table: Table, per: str, long: Sequence[str], use: Use, in_parts: Any
             raise TableError(f'a "{per}" has several rows of "{word}"', "keep one of them")
         columns.append(lines[value].take(pa.array(places, mask=places < 0)))
     names = distinct([*others, *map(str, there.to_pylist())])
-    said = f'{len(lines):,} rows are pivoted to {n_rows:,}, one for each "{per}"'
+    said = _said("pivoted", n_given, len(lines), n_rows, per)
     rows = Rows.of(pa.table(columns, names), table.name, per=per, how_read=[said])
     return Table(table.name, [rows], table.paths)
+
+
+def _said(done: str, n_given: int, n_lines: int, n_rows: int, per: str) -> str:
+    left_out = f"; {counted(n_given - n_lines, 'row')} without it left out"
+    said = f'{n_lines:,} rows are {done} to {n_rows:,}, one for each "{per}"'
+    return said + left_out * (n_lines < n_given)
 
 
 def _lines_of(table: Table, use: Use) -> NDArray[np.bool_]:
@@ -119,24 +126,26 @@ class _Lines:
     def __init__(self, per: str, encoder: Encoder) -> None:
         self._per, self._encoder, self._n_lines = per, encoder, 0
         self._words = {one.name: _Sums(["key", "word"], {"rows": "sum"}) for one in encoder.columns}
-        pairs = [(name, one) for one in encoder.columns for name in (one.name, one.other) if name]
-        self._numbers = {name: one for name, one in pairs if one.kind != "category"}
-        how = {f"{what} {name}": _HOW[what] for name in self._numbers for what in _HOW}
+        numbers = [one for one in encoder.columns if one.kind not in SHARES]
+        self._numbers = [(one, features.names_of(one)) for one in numbers]
+        names = [name for _, names in self._numbers for name in names]
+        how = {f"{what} {name}": _HOW[what] for name in names for what in _HOW}
         self._sums = _Sums(["key"], {"rows": "sum", "line": "min"} | how)
 
     def add(self, batch: Any, cells: Mapping[str, Cells]) -> None:
         keys = _keys(self._per, batch)
         lines = {"key": keys, "rows": pa.array(np.ones(len(keys), dtype=np.int64))}
         for one in self._encoder.columns:
-            if one.kind == "category":
+            if one.kind in SHARES:
                 is_word = pa.array(cells[one.name].codes_of(one.words) != -2)
                 words = {"word": pc.if_else(is_word, cells[one.name].texts, None)}
                 self._words[one.name].add(lines | words)
-        for name, one in self._numbers.items():
-            is_plain = one.kind not in ("yes/no", "ordered")
-            values = cells[name].numbers if is_plain else features.encode(one, cells[name])[:, 0]
-            lines |= {f"{what} {name}": pa.array(values, from_pandas=True) for what in _HOW}
-            lines[f"count {name}"] = pa.array(np.isfinite(values)).cast("int64")
+        for one, names in self._numbers:
+            every = features.encode(one, cells[one.name], cells.get(one.other))
+            every = np.where(np.isnan(every).any(axis=1), np.nan, every.T)  # no half of a place
+            for name, values in zip(names, every, strict=True):
+                lines |= {f"{what} {name}": pa.array(values, from_pandas=True) for what in _HOW}
+                lines[f"count {name}"] = pa.array(np.isfinite(values)).cast("int64")
         lines["line"] = pa.array(np.arange(self._n_lines, self._n_lines + len(keys)))
         self._n_lines += len(keys)
         self._sums.add(lines)
@@ -150,28 +159,25 @@ class _Lines:
         of_lines = f"of {n_lines / sums.num_rows:.3g} rows"
         found = [(Column(self._per, "identifier", "one row for each"), sums["key"])]
         for one in self._encoder.columns:
-            if one.kind == "category":
+            if one.kind in SHARES:
                 words = _most_frequent(self._words[one.name].whole, sums["key"])
                 found.append((replace(one, why=f"most frequent {of_lines}"), words))
-            for each in (one.name, one.other):
-                if each in self._numbers:
-                    found += self._of_numbers(each, one, sums, of_lines)
-        found.append((Column("number of rows", "count", of_lines[3:]), sums["rows"]))
+            else:
+                is_round = one.kind in ("clock", "place")
+                found += (_means_around if is_round else self._of_numbers)(one, sums, of_lines)
+        found.append((Column(COUNT, "count", of_lines[3:]), sums["rows"]))
         rows = pa.table([values for _, values in found], distinct([one.name for one, _ in found]))
         columns = [replace(one, name=rows.column_names[j]) for j, (one, _) in enumerate(found)]
         for j, one in enumerate(columns):
-            if pc.count_distinct(rows[one.name]).as_py() < 2:
+            if one.kind != "place" and pc.count_distinct(rows[one.name]).as_py() < 2:
                 columns[j] = Column(one.name, "constant", "has one value")
-        said = f'{n_lines:,} rows are joined to {len(rows):,}, one for each "{self._per}"'
-        if n_lacking := self._n_lines - n_lines:
-            said += f"; {counted(n_lacking, 'row')} without it left out"
+        said = _said("joined", self._n_lines, n_lines, len(rows), self._per)
         units = {one.name: one.unit for one in columns if one.unit}
         return Rows.of(rows, name, units=units, per=self._per, how_read=[said]), columns
 
-    def _of_numbers(
-        self, name: str, column: Column, sums: Any, of_lines: str
-    ) -> Iterator[tuple[Column, Any]]:
+    def _of_numbers(self, column: Column, sums: Any, of_lines: str) -> Iterator[tuple[Column, Any]]:
         """Yield what becomes of numbers, and its values; a sum of what is the same is ignored."""
+        name = column.name
         total, count, least, most = (sums[f"{what} {name}"] for what in _HOW)
         varies = pc.any(pc.not_equal(least, most)).as_py()
         kind = {"ordered": "number", "count": "number"}.get(column.kind, column.kind)
@@ -182,11 +188,23 @@ class _Lines:
         if kind == "date":
             since_1970 = pc.multiply(most, 86400e6).cast("int64", safe=False)
             values = since_1970.cast(pa.timestamp("us"))
-        other = column.other * (name == column.name)
-        yield Column(name, kind, why, unit=unit, other=other), values
+        yield Column(name, kind, why, unit=unit), values
         if column.kind in ("amount", "count"):
             kind = column.kind if varies else "ignore"
             yield Column(f"sum of {name}", kind, f"sum {of_lines}", unit=unit), total
+
+
+def _means_around(column: Column, sums: Any, of_lines: str) -> Iterator[tuple[Column, Any]]:
+    """Yield the mean times of day or places; opposite ones have none."""
+    names = features.names_of(column)
+    means = [pc.divide(sums[f"sum {name}"], sums[f"count {name}"]) for name in names]
+    points = np.column_stack(means)
+    is_there = np.linalg.norm(points, axis=1) > 1e-6
+    rows = pa.array(np.cumsum(is_there) - 1, mask=~is_there)
+    for name, values in features.decode(column, points[is_there]):
+        other = column.other * (name == column.name)
+        one = replace(column, name=name, why=f"mean {of_lines}", other=other)
+        yield one, pa.array(values).take(rows)
 
 
 def _most_frequent(counts: Any, keys: Any) -> Any:

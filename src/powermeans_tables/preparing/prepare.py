@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
 from powermeans.errors import Argument, ArgumentError, TableError, nearest, some
@@ -36,7 +37,7 @@ from powermeans_tables.preparing.kinds import (
     WORDS,
     Column,
 )
-from powermeans_tables.preparing.lines import joined, long_form, pivoted
+from powermeans_tables.preparing.lines import COUNT, joined, long_form, pivoted
 from powermeans_tables.preparing.notes import (
     Note,
     codes_in_words,
@@ -88,8 +89,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         Use dates, as days since 1970; by default they are left out.
     per : str, optional
         A column such as that of customers, of whom each then is one point: numbers are means of
-        their rows, and sums of counts and amounts; yes and no are shares, categories the most
-        frequent word, and dates the last one. Columns called variable and value are pivoted.
+        their rows, and sums of counts and amounts; yes and no are shares, words the most frequent
+        cell, and dates the last one. Columns called variable and value are pivoted.
 
     series : {"shape"}, optional
         Compare the shapes of rows in columns such as Jan-23, ..., Dec-24: how far each number is
@@ -224,7 +225,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         rows = self.read(open_table(X), Use(), in_parts=False)
         rows.weights = check_sample_weight(sample_weight, len(rows.raw))
         self.finish(rows)
-        return np.asarray(rows.raw)
+        return self._for_table(rows)
 
     def read(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
@@ -270,7 +271,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         for j, one in enumerate(found):
             if one.name in own and one.name not in told:
                 found[j] = kinds.column_of(cells[one.name], own[one.name])
-        lines = [one for one in self.lines_.columns_ if one.name != per and not one.is_used]
+        lines = [one for one in self.lines_.columns_ if one.name not in cells and not one.is_used]
         self._settle_columns([*found, *lines])
         self.lines_.notes_.append(Note(rows.how_read[-1]))
         self.lines_._note_cells(encoder, table.n_rows)
@@ -280,16 +281,17 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def _with_series(self, columns: list[Column]) -> tuple[list[Column], list[Note]]:
         """Make shapes of columns that are a series, if asked to, or return a note on them."""
-        names = kinds.series_in(columns)
+        names, *others = kinds.series_in(columns) or [[]]
         if self.series is None:
             way_out = Argument("series", "shape"), " clusters shapes"
             said = f"{len(names)} columns are a series, {some(names, 2)}: clusters are of levels"
             return columns, [Note(said, way_out=way_out)] * bool(names)
         if not names:
             raise TableError("no columns are a series", "leave out ", Argument("series"))
+        notes = [Note(f"{some(each, 2)} are another series, of levels", True) for each in others]
         shape = Column("", "shape", f"one of {len(names)} of a series")
         of_row = {one.name: replace(shape, name=one.name, codes=one.codes) for one in columns}
-        return [of_row[one.name] if one.name in names else one for one in columns], []
+        return [of_row[one.name] if one.name in names else one for one in columns], notes
 
     def _settle_columns(self, columns: Sequence[Column]) -> None:
         self.n_features_in_ = len(columns)
@@ -316,14 +318,13 @@ class Prepare(TransformerMixin, BaseEstimator):
         frame = frame if is_row.all() else frame.filter(pa.array(is_row))
         n_first = int(np.count_nonzero(is_row[: survey.n_first]))
         self.decimal_ = self.decimal or ""
-        cells = {
-            name: self._cells(table, frame, name, codes.get(name, ()), told.get(name, ""))
-            for name in names
-        }
-        cells = {name: replace(each, n_first=n_first) for name, each in cells.items()}
+        cells = dict[str, Cells]()
+        for name in names:
+            own = self._cells(table, frame, name, codes.get(name, ()), told.get(name, ""))
+            cells[name] = replace(own, n_first=n_first)
         self._settle_marks(cells, table)
-        is_left_out = {name: told.get(name) in UNUSED for name in names}
-        _refuse_other_forms(table, {name: cells[name] for name in names if not is_left_out[name]})
+        may_count = [name for name in names if told.get(name) not in UNUSED]
+        _refuse_other_forms(table, {name: cells[name] for name in may_count})
         found = self._understood(cells, told)
         found, guessed = self._with_codes(found, cells, codes, told)
         code_notes = [] if self.codes == "none" else [*notes_on_unfound(codes, cells)]
@@ -332,19 +333,17 @@ class Prepare(TransformerMixin, BaseEstimator):
             code_notes.append(Note(in_words, is_doubt=True))
         found = [replace(one, of_list=table.lists.get(one.name, "")) for one in found]
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
-        found, series = self._with_series(found)
-        code_notes += series
+        found, notes_on_series = self._with_series(found)
         found = [_without_empty(column, cells[column.name], told) for column in found]
         self._settle_columns(found)
-        codes_of = {one.name: frozenset(one.codes) for one in self.used}
-        for name, missing in codes_of.items():
-            if missing != cells[name].missing:  # what is known of the others stays known
-                cells[name] = replace(cells[name], missing=missing)
+        for one in self.used:  # what is known of the others stays known
+            if (missing := frozenset(one.codes)) != cells[one.name].missing:
+                cells[one.name] = replace(cells[one.name], missing=missing)
         numbers = {one.name: cells[one.name].numbers for one in found if one.kind in NUMBERS}
         left_out = [cells[one.name] for one in found if not (one.is_used or one.name in told)]
-        doubts = [] if are_lines else [*doubts_on_lines(left_out, is_whole=is_whole)]
-        doubts += [] if are_lines else doubts_on_values(numbers, survey.rows[is_row])
-        self.notes_ = [*code_notes, *doubts, *notes_on_left_out(found)]
+        on_lines = doubts_on_lines(left_out, is_whole=is_whole)
+        doubts = [] if are_lines else [*on_lines, *doubts_on_values(numbers, survey.rows[is_row])]
+        self.notes_ = [*code_notes, *notes_on_series, *doubts, *notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
     def _rows(self, table: Table, use: Use, encoder: Encoder, lines: Any, **how: Any) -> RawRows:
@@ -400,7 +399,15 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         rows = self.read_again(self.as_fitted(X), Use(), in_parts=False)
         rows.scale(*self.scaling)
-        return np.asarray(rows.raw)
+        return self._for_table(rows)
+
+    def _for_table(self, rows: RawRows) -> FloatArray:
+        """Return points; for pandas with the values of `per` as index, since X has other rows."""
+        points: FloatArray = np.asarray(rows.raw)
+        if self.per is not None and _get_output_config("transform", self)["dense"] == "pandas":
+            keys = rows.table.frame().select([self.per]).to_pandas().set_index(self.per)
+            points = type(keys)(points, index=keys.index)
+        return points
 
     def joined(self, X: Any) -> Any:
         """Return the rows whose points `transform` returns: with `per`, one for each of its values.
@@ -425,6 +432,9 @@ class Prepare(TransformerMixin, BaseEstimator):
             rows = pivoted(table, self.per, self._pivoted, use, in_parts)
             self.as_fitted(rows)  # refuses those that lack columns
         else:
+            if {self.per, COUNT, *self._names_read()} <= {*table.first.names}:
+                problem = f'has one row for each "{self.per}" already'
+                raise TableError(f"{table.name} {problem}", "pass the rows of which they were made")
             rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
         return rows.choosing({name: name for name in rows.names if name in names}), lines
 
@@ -469,11 +479,10 @@ class Prepare(TransformerMixin, BaseEstimator):
 
     def encoder_for(self, table: Table) -> Encoder:
         """Find how another table writes the columns of the fit."""
-        known, sample = {one.name: one for one in self.columns_}, table.sample
-        cells = {
-            name: self._cells(table, sample, name, one.codes, one.kind, one.unit)
-            for name, one in ((name, known[name]) for name in self._names_read())
-        }
+        cells, sample = dict[str, Cells](), table.sample
+        known = {one.name: one for one in self.columns_}
+        for one in (known[name] for name in self._names_read()):
+            cells[one.name] = self._cells(table, sample, one.name, one.codes, one.kind, one.unit)
         _refuse_other_forms(table, cells)
         return Encoder(self.used, cells)
 
@@ -634,7 +643,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         told |= {str(self.per): "identifier"} if self.per in names else {}
         for name, kind in told.items():
             _check_name(name, names)
-            if kind not in (known := [*USED, *UNUSED]):
+            if kind not in (known := [one for one in (*USED, *UNUSED) if one != "shape"]):
                 listed = f"{', '.join(known)}, of which the last two leave a column out"
                 hint = nearest(str(kind), known) or f": the kinds are {listed}"
                 raise ArgumentError(f'"{name}" cannot be a "{kind}"{hint}')
@@ -786,6 +795,9 @@ def _check_shares(shares: Mapping[str, float], columns: Sequence[Column]) -> Non
     for name, share in shares.items():
         _check_name(name, [*there])
         one, given = there[name], {name: share}
+        if one.other in shares:
+            problem = f'has two shares of one place, "{name}" and "{one.other}"'
+            raise ArgumentError(problem, "leave one out", argument="shares", value={**shares})
         if not 0 < real(share) < np.inf:
             way_out = Argument("as_", {name: "ignore"}), " leaves a column out"
             raise ArgumentError("must be numbers above 0", *way_out, argument="shares", value=given)
