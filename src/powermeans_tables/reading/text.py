@@ -19,6 +19,7 @@ from powermeans_tables.reading.table import File, Rows
 
 _BLOCK_BYTES = 2**22
 _MOST_COLUMNS = 100_000
+_MOST_BELOW = 10_000  # lines below the table, of all readings
 
 
 def read(file: File) -> Rows:
@@ -65,7 +66,7 @@ class _Text:
         with open(self.path, "rb") as stored:
             stored.seek(max(n_bytes - 2**11, 0))
             self._end = stored.read().decode(self.encoding, errors="replace")
-        self._below = set[str]()
+        self._below, self._n_passed = set[str](), 0
         is_found = self.encoding != "utf8" and encoding is None
         said = f"encoding {self.encoding} (--encoding, if letters are wrong)"
         self.how_read = self.layout.left_out + [said] * is_found
@@ -123,7 +124,8 @@ class _Text:
         if row.actual_columns > 1 or not is_last or is_number(row.text):
             return "error"
         self._below.add(row.text)
-        return "skip"
+        self._n_passed += 1
+        return "skip" if self._n_passed < _MOST_BELOW else "error"
 
     def _stream(self) -> Any:
         if self.layout.has_blanks:

@@ -164,7 +164,11 @@ class Layout:
         """Find the delimiter and the header."""
         marks = (delimiter,) if delimiter else _DELIMITERS
         mark, n_above = sniffed(lines, marks)
-        rows, starts = cells_of(lines[n_above:], mark)
+        try:
+            rows, starts = cells_of(lines[n_above:], mark)
+        except TableError as error:
+            error.problem = f"{name}: {error.problem}"
+            raise
         if not rows:
             raise NoRowsError(f"{name} is empty")
         if _is_a_name_short(rows):
