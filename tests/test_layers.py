@@ -51,7 +51,7 @@ BUDGET = {
     "lines of powermeans": 36984,
     "lines of powermeans_tables": 11032,
     "lines of native": 13417,
-    "lines of tests": 27835,
+    "lines of tests": 27837,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

@@ -369,8 +369,10 @@ def answer_of(model: Any, X: Any, question: str) -> Any:
         if not is_ours or not str(last.line).startswith("raise"):
             raise
         return str(error)
-    labels = answer if question in ("predict", "fit_predict") else getattr(answer, "labels_", [])
-    check_labels(np.asarray(labels), model)
+    if question == "predict":
+        check_labels(np.asarray(answer), model)
+    elif hasattr(answer, "labels_"):  # of a copy, which may have other clusters by now
+        check_labels(np.asarray(answer.labels_), answer)
     counts_or_has_an_address = ("_repr_html_", "__repr__")
     return None if question in counts_or_has_an_address else comparable(answer)
 
