@@ -49,9 +49,9 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36984,
-    "lines of powermeans_tables": 11032,
+    "lines of powermeans_tables": 11025,
     "lines of native": 13417,
-    "lines of tests": 27837,
+    "lines of tests": 27760,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

@@ -1,18 +1,33 @@
 """Files as people have them are understood alone, or the command says what is in doubt."""
 
+import re
 from pathlib import Path
 
 import pytest
-from people.__main__ import clusters_in
 from people.files import WRITERS, Planted, write_all
 from sklearn.metrics import adjusted_rand_score, completeness_score
+from tables.answers import column_of
 
+from powermeans import read_frame
 from powermeans_tables.command import failures
 
 pytestmark = pytest.mark.filterwarnings("ignore::powermeans.errors.UnlikeScalesWarning")
 
 # In which two groups differ by a department alone, and are found as one.
 COARSER = {"employees.csv"}
+
+
+def clusters_in(folder):
+    (file,) = (each for each in folder.iterdir() if "clusters" in each.name)
+    if file.suffix in (".parquet", ".xlsx", ".jsonl"):
+        cells = read_frame(file)["cluster"].to_pylist()
+    else:
+        content = file.read_bytes()
+        text = content.decode("utf-16" if b"\0" in content[:1000] else "latin-1")
+        header = text.partition("\n")[0]
+        mark = max(",;\t", key=header.count) if re.search("[,;\t]", header) else " "
+        cells = column_of(text, mark=mark)
+    return [-1 if cell in (None, "") else int(cell) for cell in cells]
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,6 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import IO, Any
 
 import numpy as np
@@ -96,7 +95,7 @@ def write_rows(
     table, added = data.table, map(table_of, pieces)
     if labels_only:
         labels = added if data.source.is_used is None else _of_all_rows(added, data)
-        _write(path, labels, ",", "utf-8")
+        _write(path, labels, ",", "utf-8", {})
         return
     types = {} if Path(path).suffix.lower() in _MARKS else _types_of(table)
     tables = zip(table.batches(), _of_all_rows(added, data), strict=True)
@@ -145,11 +144,7 @@ def _arrow_of(values: NDArray[Any]) -> Any:
 
 
 def _write(
-    path: str,
-    tables: Iterable[Any],
-    delimiter: str,
-    encoding: str,
-    units: Mapping[str, str] = MappingProxyType({}),
+    path: str, tables: Iterable[Any], delimiter: str, encoding: str, units: Mapping[str, str]
 ) -> None:
     """Write tables of one schema, one after the other; a file appears once it is complete."""
     suffix = Path(path).suffix.lower()

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -78,7 +77,7 @@ class Rows:
         read: Callable[[], Iterator[Any]],
         schema: Any,
         names: Sequence[str],
-        more: Mapping[str, Any] = MappingProxyType({}),
+        more: Mapping[str, Any],
     ) -> Rows:
         """Return rows with a column for each place of lists of numbers that are equally long."""
         kinds = zip(names, schema.types, strict=True)

@@ -90,7 +90,7 @@ def _rows_of(file: File, kind: str, schema: Any, n_rows: int, batches: Any) -> R
                 ]
                 yield pa.RecordBatch.from_arrays(columns, names=list(names))
 
-    return Rows.widened(file.name, read, pa.schema([schema.field(p) for p in places]), names)
+    return Rows.widened(file.name, read, pa.schema([schema.field(p) for p in places]), names, {})
 
 
 def _n_bytes(column: Any) -> int:
