@@ -209,6 +209,8 @@ def _random_state(content: Any) -> np.random.RandomState:
     # NumPy checks the key only: from another position it would read beyond the end of it.
     if type(position) is not int or not 0 <= position <= len(key) or not math.isfinite(gauss):
         raise ValueError(f"its random state is at position {position!r:.40}")
+    if not key[0] >> 31 and not key[1:].any():
+        raise ValueError("its random state gives zeros forever")  # in which draws would not end
     state = np.random.RandomState(0)
     state.set_state(("MT19937", key, position, has_gauss, gauss))
     return state

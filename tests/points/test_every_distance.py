@@ -296,6 +296,17 @@ def test_one_observed_entry_is_enough_to_predict():
     assert model.predict(row)[0] == 2
 
 
+@pytest.mark.parametrize("missing", ["error", "observed"])
+@pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e22), (np.float64, 1e150)])
+def test_labels_do_not_depend_on_a_point_far_away(dtype, far, missing):
+    points = np.random.default_rng(0).normal(size=(300, 17)).astype(dtype)
+    points[9] *= far
+    points[50:100, 3] = np.nan if missing == "observed" else 0
+    model = KMeans.from_centers(points[:5]).set_params(missing=missing)
+    others = np.delete(np.arange(300), 9)
+    np.testing.assert_array_equal(model.predict(points)[others], model.predict(points[others]))
+
+
 @pytest.mark.parametrize("kind", [ObservedPoints, PoissonPoints])
 def test_a_point_at_several_centers_has_the_first_whatever_lies_beside_it(kind):
     rng, labels = np.random.default_rng(0), set()

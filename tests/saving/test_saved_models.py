@@ -270,9 +270,9 @@ def centers(array: Any, *, says: bytes = b"", **options: Any) -> Change:
     return member("a0.npy", content.replace(b"(3, 3)", says) if says else content)
 
 
-def random_state(place: int, value: object) -> Change:
-    """A random state outside its memory."""
-    numbers = np.random.RandomState(0).get_state()[1]
+def random_state(place: int, value: object, key: Any = None) -> Change:
+    """A random state outside its memory, or one that gives zeros forever."""
+    numbers = np.random.RandomState(0).get_state()[1] if key is None else key
     state: list[Any] = [{"array": 9}, 624, 0, 0.0]
     state[place] = value
 
@@ -319,7 +319,8 @@ CHANGES: list[tuple[Change, str]] = [
     (centers(NINE, says=b"(9, 9)"), r"cannot reshape array of size 9 into shape \(9,9\)"),
     (centers(NINE, says=b"exit()"), "contains no model"),
     *((random_state(*wrong), "contains no model")
-      for wrong in ((1, -1), (1, 625), (1, True), (1, 0.5), (1, None), (3, np.nan))),
+      for wrong in ((1, -1), (1, 625), (1, True), (1, 0.5), (1, None), (3, np.nan),
+                    (1, 624, np.zeros(624, np.uint32)))),
 ]  # fmt: skip
 
 

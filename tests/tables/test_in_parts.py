@@ -11,7 +11,7 @@ import pytest
 from pyarrow import parquet
 from tables.answers import clusters_in, column_of
 
-from powermeans import RobustPowerKMeans
+from powermeans import Prepare, RobustPowerKMeans
 from powermeans.engine.history import SweepState
 from powermeans.explaining.summaries import Tally
 from powermeans.saving import load, save
@@ -156,6 +156,16 @@ def test_points_that_do_not_fit_into_memory_are_read_part_by_part_and_that_is_sa
         said = run("fit rows.parquet -k 4 --columns a,b,c -q").out
         assert ("rows.parquet, read part by part in" in said) is not fits
         assert ("read part by part, since its points would take 7.2e-05 GB" in said) is not fits
+
+
+def test_points_of_many_rows_are_narrow_where_they_lose_nothing(monkeypatch):
+    monkeypatch.setattr(prepared, "_MOST_IN_DOUBLE", 8 * 600 - 1)
+    one, two = np.random.default_rng(0).normal(size=(2, 300))
+    tables, prepare = [{"a": one + to, "b": two} for to in (1e3, 1e6)], Prepare(scale="standard")
+    near, far = map(prepare.fit_transform, tables)
+    assert (near.dtype, far.dtype) == (np.float32, np.float64)
+    np.testing.assert_allclose(near, far, atol=1e-3)
+    assert prepare.fit_transform({"a": one[1:], "b": two[1:]}).dtype == np.float64
 
 
 def test_k_is_chosen_and_models_score_in_parts_in_their_way(run, folder, table):

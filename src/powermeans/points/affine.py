@@ -132,10 +132,15 @@ class _RoundingOfPlanes:
         self._steepness = np.abs(self._slopes)
         reach = np.abs(rows._tangent_place() - self._origin)
         self._sizes = np.abs(self._lifts) + self._steepness @ reach
+        digits = np.finfo(rows._native_dtype)
         n_terms = (planes.shape[1] + 8) * rows._most_cancelled()
         self._unit = _EPSILON * n_terms
         # Points may be rounded too: to the origin and the unit in which they are held.
-        self._rounding = 2 * n_terms * float(np.finfo(rows._native_dtype).eps)
+        self._rounding = 2 * n_terms * float(digits.eps)
+        # Products are in a unit in which none exceeds one, so that far smaller ones vanish.
+        extent = max(self._points.max(), -self._points.min()) + np.abs(self._origin).max()
+        largest = max(self._heights.max(), np.abs(planes).sum(axis=1).max() * max(extent, 1.0))
+        self._sizes += largest * float(digits.smallest_subnormal / digits.eps)
         n_values = len(planes) if sparse.issparse(self._points) else max(planes.shape)
         self._n_at_once = max(1, _ELEMENTS_AT_ONCE // n_values)
 

@@ -62,7 +62,8 @@ def spread_by_definition(distances: FloatArray, counts: FloatArray) -> Spread:
         utility = np.array([np.inf])
     else:
         second = np.partition(distances, 1, axis=1)[:, 1]
-        utility = by_label(counts * (second - nearest))
+        with np.errstate(over="ignore"):  # infinite is more than any other
+            utility = by_label(counts * (second - nearest))
     return Spread(by_label(counts * nearest), utility, by_label(counts))
 
 

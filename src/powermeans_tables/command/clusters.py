@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from powermeans.explaining.summaries import NOTABLE, ClusterSummary, Tally
 from powermeans.explaining.sureness import nearness_of_rows
@@ -23,6 +24,8 @@ from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
 from powermeans_tables.preparing.notes import Note
 from powermeans_tables.report.profile import Profile, check_names
+
+_ROWS_AT_ONCE = 2**16
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,11 @@ def labelled(
             columns = about_rows(model, data.points, labels, results.added, profile.names)
         if output is not None:
             with waiting_for(f"writing {output}", is_quiet=results.quiet):
-                write_rows(output, data, [columns], labels_only=results.labels_only)
+                pieces = (
+                    {name: values[part] for name, values in columns.items()}
+                    for part in gen_batches(len(labels), _ROWS_AT_ONCE)
+                )
+                write_rows(output, data, pieces, labels_only=results.labels_only)
     done += [] if output is None else [output]
     return Labelled(tally, profile, labels, columns)
 

@@ -29,6 +29,8 @@ from powermeans_tables.reading.table import Table
 Weighted = tuple[FloatArray, FloatArray | None]  # rows, and their weights
 _ROWS_AT_ONCE = 2**16
 _MOST_TOLD = 1_000  # different cells of a column that are no numbers
+_MOST_IN_DOUBLE = 2**27  # bytes of points in float64, where float32 would do
+_MOST_DEVIATIONS = 2**12  # from zero, of which the rounding of float32 is less than a thousandth
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,15 @@ class Encoder:
             found[:, series], n_flat = features.shapes(found[:, series])
             self.n_flat += n_flat
         return found
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether float32 tells rows apart: no column is far from zero for how it spreads."""
+        cells = self.cells
+        some = [features.encode(one, cells[one.name], cells.get(one.other)) for one in self.columns]
+        spread = spread_in([(np.hstack(some), None)], self.columns)
+        reach = np.maximum(np.abs(spread.range.lowest), np.abs(spread.range.highest))
+        return bool((reach <= _MOST_DEVIATIONS * spread.deviations).all())
 
     def _cells_of(self, name: str, batch: Any) -> Cells:
         some, array = self.cells[name], one_array(batch.column(name))
@@ -192,11 +203,11 @@ def read_rows(
     """Read all rows; again where later cells show how columns are to be read.
 
     They are read into memory where they fit, unless `in_parts` says where to; by default in
-    float32 if all columns are.
+    float32 if all columns are, or if many rows lose nothing by it.
     """
     n_numbers = sum(len(features.names_of(column)) for column in encoder.columns)
     n_features = n_numbers - (use.weights is not None)
-    dtype = np.dtype(dtype or _dtype_of(table, encoder.columns, n_features))
+    dtype = np.dtype(dtype or _dtype_of(table, encoder, n_features))
     if in_parts is None:
         in_parts = not fits_into_memory(dtype.itemsize * table.n_rows * n_features)
     for _ in range(3):
@@ -217,12 +228,14 @@ def read_rows(
     return rows
 
 
-def _dtype_of(table: Table, columns: Sequence[Column], n_features: int) -> Any:
-    """Return float32 where all features are numbers of at most that width, else float64."""
-    columns, heads = columns[:n_features], [head for _, head in table.heads()]
-    kinds = {head.column(column.name).type for column in columns for head in heads}
-    are_numbers = all(column.kind == "number" for column in columns)
-    return np.float32 if are_numbers and kinds <= {pa.float32(), pa.float16()} else np.float64
+def _dtype_of(table: Table, encoder: Encoder, n_features: int) -> Any:
+    """Return float32 where all columns are so, or where many rows lose nothing by it."""
+    heads = [head for _, head in table.heads()]
+    kinds = {head.column(one.name).type for one in encoder.columns for head in heads}
+    are_numbers = all(one.kind == "number" for one in encoder.columns)
+    is_narrow = are_numbers and kinds <= {pa.float32(), pa.float16()}
+    is_large = 8 * table.n_rows * n_features > _MOST_IN_DOUBLE
+    return np.float32 if is_narrow or (is_large and encoder.is_narrow) else np.float64
 
 
 class _Held:

@@ -17,7 +17,7 @@ from powermeans_tables.reading import text_form
 from powermeans_tables.reading.damage import NoRowsError
 from powermeans_tables.reading.table import File, Rows
 
-_BLOCK_BYTES = 2**22
+_BLOCK_BYTES = 2**20
 _MOST_COLUMNS = 100_000
 _MOST_BELOW = 10_000  # lines below the table, of all readings
 

@@ -106,7 +106,7 @@ def _card(subject: Subject, rows: Rows, cluster: ClusterSummary) -> str:
 def warnings_on(
     points: FloatArray | SparseMatrix, summaries: Sequence[ClusterSummary]
 ) -> Iterator[str]:
-    """Yield what may be wrong with finite points and their clusters."""
+    """Yield what may be wrong with points and their clusters."""
     mean_size, n_points = sum(one.size for one in summaries) / len(summaries), points.shape[0]
     if tiny := [str(one.label) for one in summaries if 0 < one.size < 0.1 * mean_size]:
         yield f"clusters with less than a tenth of the mean size: {some(tiny)} (outliers?)"
@@ -200,7 +200,7 @@ def map_of(subject: Subject, rows: Rows) -> Map:
         heights = np.random.default_rng(0).uniform(-0.4, 0.4, (len(values), 1))
         ends = np.hstack([values, heights]), np.hstack([own, np.zeros_like(own)])
         return Map(*ends, (fields[0].name, ""), "Heights are by chance.")
-    plane = Plane.of(subject.points[rows.places], subject.profile.columns.names)
+    plane = Plane.of(subject.filled(rows.places), subject.profile.columns.names)
     words = (
         f"The two directions in which rows differ most, with {100 * plane.share:.0f} % of their "
         "variance: clusters that overlap here may be apart in others."

@@ -57,7 +57,7 @@ class Rows:
         if distances is not None and len(of_all) > 1:
             rest = of_all[mine] - own  # which has not been drawn by the row itself
             drawn = np.divide(own, rest, out=np.zeros_like(own), where=rest > 0)
-            ways = ways_to_others(subject.model, subject.points[places], mine, distances, drawn)
+            ways = ways_to_others(subject.model, subject.filled(places), mine, distances, drawn)
         raw: Any = sparse.csr_matrix(given) if sparse.issparse(given) else np.asarray(given, float)
         values = _values(subject, raw.astype(float))
         is_whole = np.ones(len(places), dtype=bool)

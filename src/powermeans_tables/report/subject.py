@@ -8,11 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from powermeans.explaining.summaries import Tally
 from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
+from powermeans.system.containers import to_array
 from powermeans.types import FloatArray, IndexArray, Labels, SparseMatrix
 from powermeans_tables.preparing.kinds import Column
 from powermeans_tables.preparing.prepare import Prepare
@@ -47,7 +49,7 @@ class Subject:
 
     model: Any
     given: PointsLike
-    points: FloatArray | SparseMatrix
+    points: FloatArray | SparseMatrix  # without a copy: NaN where a value is missing
     labels: Labels
     profile: Profile
     weights: FloatArray | None
@@ -70,12 +72,14 @@ class Subject:
         """Label and summarize the points, unless labels and profile are known."""
         file = file or FileTable()
         labels = fitted.labels_of(model, X) if labels is None else labels
-        points, n_clusters = fitted.points_of(model, X, labels), fitted.n_clusters_of(model, labels)
+        points = sparse.csr_matrix(X) if sparse.issparse(X) else np.asarray(to_array(X))
+        points = points if points.dtype.kind == "f" else points.astype(np.float64)
+        n_clusters = fitted.n_clusters_of(model, labels)
         weights = check_sample_weight(sample_weight, len(labels))
         if profile is None:
             features = fitted.names_of(model, X)
             tally = Tally(np.zeros((n_clusters, len(features))))
-            tally.add(points, labels, weights)
+            tally.add(fitted.points_of(model, X, labels), labels, weights)
             profile = Profile.of(tally, features, scalers, names)
         return cls(model, X, points, labels, profile, weights, scalers, file)
 
@@ -84,6 +88,10 @@ class Subject:
         """What prepared the columns of a table, if anything did."""
         first = self.scalers[0] if self.scalers else None
         return first if isinstance(first, Prepare) else None
+
+    def filled(self, rows: IndexArray) -> FloatArray | SparseMatrix:
+        """Return the points of rows, with what is missing taken from the centers."""
+        return fitted.points_of(self.model, self.points[rows], self.labels[rows])
 
     @property
     def columns(self) -> Sequence[Column]:
