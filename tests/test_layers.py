@@ -49,9 +49,9 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36992,
-    "lines of powermeans_tables": 11054,
+    "lines of powermeans_tables": 11126,
     "lines of native": 13417,
-    "lines of tests": 27782,
+    "lines of tests": 27788,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

@@ -102,6 +102,9 @@ def test_a_blank_beside_ticks_means_no(tick):
         ("value", RNG.normal(size=N), "number", "each row has one value of a variable: pivot"),
         ("price", [f"{n},345円" for n in RNG.integers(1, 90, N)], "amount", ""),
         ("made", [f"201{n % 9}年{1 + n % 12}月1日" for n in range(N)], "ignore", "dates do not"),
+        ("createdAt", 10**9 + RNG.integers(0, 10**9, N), "ignore", "dates do not"),
+        ("last seen", 10**12 + RNG.integers(0, 10**12, N), "ignore", "dates do not"),
+        ("reads", 10**9 + RNG.integers(0, 10**9, N) // 10**5 * 10**5, "count", ""),
     ],
 )
 def test_what_a_column_says_of_rows_that_are_no_plain_measurements(name, values, kind, said):

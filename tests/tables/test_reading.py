@@ -233,6 +233,9 @@ def test_rows_are_written_in_every_format_with_what_was_there(suffix, run):
     if suffix == "xlsx":
         (cell,) = (row[0] for row in openpyxl.load_workbook("out.xlsx").active.iter_rows(2, 2))
         assert cell.data_type == "s"
+        groups = read_frame("out.xlsx", array="groups").to_pandas().sort_values("size")
+        assert [*groups["size"], *groups["mean size"]] == [1, 2, 5, 90.5]
+        assert [*groups["name"]] == ["Lower size", "Higher size"]
 
 
 def test_a_sheet_leaves_out_letters_that_it_cannot_have(run):

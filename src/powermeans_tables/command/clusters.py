@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import collections
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,7 +70,13 @@ def labelled(
         pieces = _in_parts(fitted, tally, results, names)
         with failures.refusing():
             if output is not None:
-                write_rows(output, data, pieces, labels_only=results.labels_only)
+                write_rows(
+                    output,
+                    data,
+                    pieces,
+                    lambda: groups(_profile(tally, data, names)),
+                    labels_only=results.labels_only,
+                )
             collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
         columns, profile = RowColumns(), _profile(tally, data, names)
     else:
@@ -86,7 +92,13 @@ def labelled(
                     {name: values[part] for name, values in columns.items()}
                     for part in gen_batches(len(labels), _ROWS_AT_ONCE)
                 )
-                write_rows(output, data, pieces, labels_only=results.labels_only)
+                write_rows(
+                    output,
+                    data,
+                    pieces,
+                    lambda: groups(profile),
+                    labels_only=results.labels_only,
+                )
     done += [] if output is None else [output]
     return Labelled(tally, profile, labels, columns)
 
@@ -153,30 +165,49 @@ def labels_and_score(
 
 def show_clusters(screen: Screen, profile: Profile, *, has_weights: bool) -> None:
     """Show size, share, spread, name and in which columns each cluster differs from the rest."""
-    shown = sorted(profile.clusters, key=lambda cluster: -cluster.weight)[:40]
-    header = ["cluster", "size", *["weight"] * has_weights, "share", "spread"]
-    words = ["name", "what sets it apart"]
-    screen.show(
-        [*header, *words],
-        [
-            [
-                str(cluster.label),
-                f"{cluster.size:,}",
-                *[f"{cluster.weight:.6g}"] * has_weights,
-                f"{100 * cluster.share:.1f} %",
-                f"{cluster.spread:#.4g}".rstrip("."),
-                profile.names[cluster.label],
-                _apart(cluster, profile),
-            ]
-            for cluster in sorted(shown, key=lambda cluster: cluster.label)
-        ],
-        left=range(len(header), len(header) + len(words)),
-    )
+    largest = sorted(profile.clusters, key=lambda cluster: -cluster.weight)[:40]
+    shown = _about(profile, sorted(largest, key=lambda cluster: cluster.label))
+    if not has_weights:
+        del shown["weight"]
+    forms: dict[str, Callable[[Any], str]] = {
+        "size": "{:,}".format,
+        "weight": "{:.6g}".format,
+        "share": lambda share: f"{100 * share:.1f} %",
+        "spread": lambda spread: f"{spread:#.4g}".rstrip("."),
+    }
+    columns = [map(forms.get(name, str), values) for name, values in shown.items()]
+    rows = [[*row] for row in zip(*columns, strict=True)]
+    screen.show([*shown], rows, left=range(len(shown) - 2, len(shown)))
     if has_weights:
         screen.say("size: rows; share: of the weight")
-    if len(profile.clusters) > len(shown):
-        n_more = len(profile.clusters) - len(shown)
+    if len(profile.clusters) > len(largest):
+        n_more = len(profile.clusters) - len(largest)
         screen.say(f"... and {n_more} smaller ones, which --json shows")
+
+
+def _about(profile: Profile, clusters: Sequence[ClusterSummary]) -> dict[str, list[Any]]:
+    """Return what is shown of clusters, as columns."""
+    names = "label", "size", "weight", "share", "spread"
+    numbers = {name: [getattr(one, name) for one in clusters] for name in names}
+    return {
+        "cluster": numbers.pop("label"),
+        **numbers,
+        "name": [profile.names[one.label] for one in clusters],
+        "what sets it apart": [_apart(one, profile) for one in clusters],
+    }
+
+
+def groups(profile: Profile) -> dict[str, list[Any]]:
+    """Return what is shown of all clusters, and their means in each column of the table."""
+    found = _about(profile, profile.clusters)
+    if found["weight"] == found["size"]:
+        del found["weight"]
+    for one in profile.fields:
+        means = profile.means[:, one.places]
+        is_number = one.is_number and one.column.unit != "%"
+        values = [float(f"{mean[0]:.6g}") if is_number else one.mean(mean) for mean in means]
+        found[f"mean {one.name}"] = values
+    return found
 
 
 def _apart(cluster: ClusterSummary, profile: Profile) -> str:

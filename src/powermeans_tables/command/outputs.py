@@ -12,7 +12,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -89,18 +89,26 @@ def _check_place(path: str) -> None:
 
 
 def write_rows(
-    path: str, data: Data, pieces: Iterable[RowColumns], *, labels_only: bool = False
+    path: str,
+    data: Data,
+    pieces: Iterable[RowColumns],
+    groups: Callable[[], dict[str, list[Any]]],
+    *,
+    labels_only: bool = False,
 ) -> None:
-    """Write all columns of the files as they were, then these, which are of rows that are used."""
+    """Write all columns of the files as they were, then these, which are of rows that are used.
+
+    A workbook gets a sheet of `groups` too, once all rows are counted.
+    """
     table, added = data.table, map(table_of, pieces)
     if labels_only:
         labels = added if data.source.is_used is None else _of_all_rows(added, data)
-        _write(path, labels, ",", "utf-8", {})
+        _write(path, labels, ",", "utf-8", {}, dict)
         return
     types = {} if Path(path).suffix.lower() in _MARKS else _types_of(table)
     tables = zip(table.batches(), _of_all_rows(added, data), strict=True)
     whole = (_beside(batch, columns, types) for batch, columns in tables)
-    _write(path, whole, table.first.delimiter, table.first.encoding, table.units)
+    _write(path, whole, table.first.delimiter, table.first.encoding, table.units, groups)
 
 
 def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
@@ -144,7 +152,12 @@ def _arrow_of(values: NDArray[Any]) -> Any:
 
 
 def _write(
-    path: str, tables: Iterable[Any], delimiter: str, encoding: str, units: Mapping[str, str]
+    path: str,
+    tables: Iterable[Any],
+    delimiter: str,
+    encoding: str,
+    units: Mapping[str, str],
+    groups: Callable[[], dict[str, list[Any]]],
 ) -> None:
     """Write tables of one schema, one after the other; a file appears once it is complete."""
     suffix = Path(path).suffix.lower()
@@ -159,7 +172,8 @@ def _write(
             write_npy(file, (each.to_numpy() for each in clusters))
         elif suffix == ".xlsx":
             whole = pa.concat_tables(tables)
-            sheets.write(file, whole.column_names, [*map(values_of, whole.columns)], path, units)
+            rows = dict(zip(whole.column_names, map(values_of, whole.columns), strict=True))
+            sheets.write(file, {"clusters": rows, "groups": groups()}, path, units)
         elif suffix == ".jsonl":
             file.writelines(itertools.chain.from_iterable(map(_as_json, tables)))
         else:

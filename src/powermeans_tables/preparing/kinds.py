@@ -80,6 +80,12 @@ _ADDRESSES = re.compile(
 _NUMBERS = re.compile(r"(?:.* )?(?:\w*(?:nr|number|nummer)|no|num|index|row|code|ref|reference|#)")
 # Weights of rows, of which most surveys make the mean 1, as few bodies and things have it.
 _WEIGHTS = {"weight", "weights", "wt", "wgt", "gewicht", "poids", "peso", "pondération"}
+# What a column of seconds or milliseconds since 1970 is called, and its years.
+_OF_TIMES = re.compile(
+    r"(?:.* )?(?:at|time|times?tamps?|ts|epoch|unix|date|datum|zeit|created|updated|modified"
+    r"|since|fecha|heure|seen|login|signup)"
+)
+_FIRST_YEAR, _LAST_YEAR, _SECONDS_OF_YEAR = 1995, 2040, 31_556_952
 _DURATIONS = {"duration", "dauer", "durée", "duración", "elapsed", "lap", "length", "pace", "split"}
 TWO_NUMBERS = "two numbers in a cell"
 NOT_READ = "numbers beside other text"
@@ -293,6 +299,8 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
         return _ticked(cells) or Column(name, "constant", "has one value")
     if found := _of_unit(cells):
         return found
+    if is_since_1970(cells):
+        return Column(name, "ignore", DATES)
     unit = cells.unit
     if cells.is_whole and not unit and not (cells.is_text and cells.form.has_suffix):
         first, texts = cells.numbers[: cells.n_first], cells.some_texts if cells.is_text else ()
@@ -308,6 +316,15 @@ def _column_of_numbers(cells: Cells, *, is_first: bool) -> Column:
     if cells.is_whole and values.min() >= 0:
         return Column(name, "count", "whole numbers", unit=unit)
     return Column(name, "number", f"in {unit}" if unit else "numbers", unit=unit)
+
+
+def is_since_1970(cells: Cells) -> bool:
+    """Return whether numbers count seconds or milliseconds since 1970, as their name says too."""
+    if cells.type != "number" or cells.unit or not _is_named(cells.name, _OF_TIMES):
+        return False
+    ends = np.array([np.nanmin(cells.numbers), np.nanmax(cells.numbers)]) / _SECONDS_OF_YEAR + 1970
+    in_ms = (ends - 1970) / 1000 + 1970
+    return any(low > _FIRST_YEAR and high < _LAST_YEAR for low, high in (ends, in_ms))
 
 
 def _of_unit(cells: Cells) -> Column | None:

@@ -693,8 +693,10 @@ class Prepare(TransformerMixin, BaseEstimator):
         orders = _checked_orders(self.order, cells)
         of_a_fit = kinds.added_by_a_fit(cells)
         for name, each in cells.items():
-            is_date = self.dates is not None and each.type == "date"
-            kind = told.get(name, "date" if is_date else None)
+            kind = told.get(name)
+            if kind is None and self.dates is not None:
+                is_date = each.type == "date"
+                kind = "number" if kinds.is_since_1970(each) else "date" if is_date else None
             if name in of_a_fit and name not in told:
                 found.append(Column(name, "ignore", OF_A_FIT))
             else:

@@ -25,7 +25,9 @@ def main(libraries: str, path: str, most_memory: str, most_seconds: str, wanted:
         sheets = {each: book.get_sheet_by_name(each) for each in names if wanted in ("", each)}
         cells = {each: sheet.to_python() for each, sheet in sheets.items()}
         sizes = {each: sum(len(row) - row.count("") for row in cells[each]) for each in cells}
-        sheet = max(sizes, key=lambda each: sizes[each], default="")
+        # The first one, unless another has much more, as behind a cover or before an appendix.
+        first = next((each for each in sizes if sizes[each]), "")
+        sheet = max(sizes, key=lambda each: sizes[each] * (1 + (each == first)), default="")
         start = (sheets[sheet].start or (0, 0)) if sheets else (0, 0)
         rows = [list(map(_plain, row)) for row in cells.get(sheet, [])]
         merged = [(*a, *b) for a, b in (sheets and sheets[sheet].merged_cell_ranges) or ()]

@@ -6,6 +6,7 @@ batch, and a line in `FORMATS`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +36,7 @@ _NO_TABLES = {
     b"\x28\xb5\x2f\xfd": "packed by Zstandard",
     b"\x89HDF\r\n": "HDF5, of which powermeans.open_data takes a function that yields blocks",
 }
+_LIBSVM = re.compile(rb"[-+.\deE]+(?: +(?:qid|\d+):[-+.\deE]+)+ *(?:#.*)?\r?\n")
 
 
 class Format(NamedTuple):
@@ -73,6 +75,11 @@ ENDINGS = tuple(ending for form in FORMATS for ending in form.endings.split())
 def format_of(file: File) -> Format:
     """Return the format that a file has by its content."""
     start = file.start
+    if _LIBSVM.match(start):
+        raise TableError(
+            f"{file.name} is a file of libsvm: pass the points of "
+            "sklearn.datasets.load_svmlight_file(path)"
+        )
     for mark, what in _NO_TABLES.items():
         if start.lstrip().startswith(mark):
             raise TableError(f"{file.name} is {what}, and no table: export it as CSV or Excel")

@@ -238,13 +238,9 @@ def _table_of(
 
 
 def write(
-    path: str | Any,
-    names: Sequence[str],
-    columns: Sequence[Sequence[Any]],
-    name: str,
-    units: Mapping[str, str],
+    path: str | Any, tables: Mapping[str, Mapping[str, Any]], name: str, units: Mapping[str, str]
 ) -> None:
-    """Write columns as a workbook of Excel; a text that begins as a formula stays a text."""
+    """Write columns to sheets of a workbook; a text that begins as a formula stays a text."""
     try:
         import openpyxl
     except ImportError:
@@ -253,12 +249,15 @@ def write(
             Argument("output"),
         ) from None
     book = openpyxl.Workbook(write_only=True)
-    sheet = book.create_sheet("clusters")
-    known = (units.get(each, "") for each in names)
-    forms = ["0.0%" if unit == "%" else unit and f'#,##0.00 "{unit}"' for unit in known]
-    sheet.append([_cell(sheet, each) for each in names])
-    for row in zip(*columns, strict=True):
-        sheet.append([_cell(sheet, *each) for each in zip(row, forms, strict=True)])
+    for title, columns in tables.items():
+        if not columns:
+            continue
+        sheet = book.create_sheet(title)
+        known = (units.get(each.removeprefix("mean "), "") for each in columns)
+        forms = ["0.0%" if unit == "%" else unit and f'#,##0.00 "{unit}"' for unit in known]
+        sheet.append([_cell(sheet, each) for each in columns])
+        for row in zip(*columns.values(), strict=True):
+            sheet.append([_cell(sheet, *each) for each in zip(row, forms, strict=True)])
     book.save(path)
 
 
