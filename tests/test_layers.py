@@ -49,9 +49,9 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36992,
-    "lines of powermeans_tables": 11126,
+    "lines of powermeans_tables": 11068,
     "lines of native": 13417,
-    "lines of tests": 27788,
+    "lines of tests": 27790,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

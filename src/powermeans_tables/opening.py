@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -17,10 +19,13 @@ from powermeans.scale.named_columns import numbers_of, places_of
 from powermeans.types import FloatArray
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.preparing.kinds import OF_A_FIT, OF_WEIGHTS
+from powermeans_tables.preparing.notes import Note
 from powermeans_tables.preparing.points import Encoder, RawRows, Use
 from powermeans_tables.preparing.prepare import Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
+
+_FAR = 5.0  # standard deviations, in which most rows of a column in another unit lie
 
 
 class TableRows:
@@ -31,15 +36,24 @@ class TableRows:
         source: Any,
         columns: Sequence[str | int] | None,
         weights: str | None,
-        prepare: Any,
+        prepare: Prepare | None = None,
         dtype: Any = None,
     ) -> None:
-        self._table = open_table(source)
-        self.name, self.paths, self._asked = self._table.name, self._table.paths, columns
-        self._prepare: Prepare = Prepare() if prepare is None else prepare
-        per = self._prepare.per
-        self._table, self._weights = chosen_of(self._table, columns, weights, per)
-        self._dtype, self._found = dtype, dict[Any, PreparedRows]()  # the last that was asked for
+        self._whole = open_table(source)
+        self.name, self.paths, names = self._whole.name, self._whole.paths, self._whole.names
+        self._asked, self._prepare = columns, Prepare() if prepare is None else prepare
+        places, per = places_of(columns, weights, names, self.name), self._prepare.per
+        self._weights = None if weights is None else names[places[-1]]
+        if per is not None and not (self._is_fitted and per not in names):
+            places += numbers_of([per], names, self.name)
+            per = names[places[-1]]
+        self._per, self._dtype = per, dtype
+        self._table = self._whole.choosing({names[place]: names[place] for place in places})
+        self._found = dict[Any, PreparedRows]()  # the last that was asked for
+
+    @property
+    def _is_fitted(self) -> bool:
+        return hasattr(self._prepare, "columns_")
 
     def points_for(self, needs: Needs, *, in_parts: bool) -> PreparedRows:
         """Return the rows as points, as many times as asked from one pass over them."""
@@ -47,26 +61,67 @@ class TableRows:
         of_fit = None if known is None else known.preparation or known.names or known.n_features
         key = of_fit, in_parts, needs.measure.has_missing
         if key not in self._found:
-            self._found = {key: self._read(known, needs, in_parts=True if in_parts else None)}
+            use = Use(missing="observed" if needs.measure.has_missing else "error")
+            how: dict[str, Any] = {"in_parts": in_parts or None, "tell": needs.fit.tell}
+            if known is None and self._is_fitted:
+                known = Columns(None, None, self._prepare)
+            found = self.as_new(use, **how) if known is None else self.as_known(known, use, **how)
+            self._found = {key: found}
+            _warn_of(found, is_new=known is None)
         return self._found[key]
 
-    def _read(self, known: Columns | None, needs: Needs, in_parts: bool | None) -> PreparedRows:
-        use = Use(self._weights, lacking="all" if needs.measure.has_missing else "keep")
-        how = {"in_parts": in_parts, "dtype": self._dtype, "tell": needs.fit.tell}
-        if known is None and hasattr(self._prepare, "columns_"):  # it is fitted already
-            known = Columns(None, None, self._prepare)
-        if known is None:
-            prepare = clone(self._prepare)
-            rows = read_as_new(prepare, self._table, use, self._asked, **how)
-            _warn_of(prepare, self._table, rows)
-            return PreparedRows(self.name, prepare, rows, prepare)
-        prepare = known.preparation or numbers_like(known, self._table)
-        table = prepare.as_fitted(self._table, also=[self._weights] if self._weights else ())
-        rows = read_as_fitted(prepare, table, use, **how)
-        doubts = [note.text for note in doubts_on_others(prepare, rows)]
-        if doubts:
-            warn_caller(f"{self.name}: {'; '.join(doubts)}")
-        return PreparedRows(self.name, prepare, rows, known.preparation)
+    def as_new(self, use: Use, **how: Any) -> PreparedRows:
+        """Understand the columns that were asked for, even identifiers, or all, and scale them."""
+        prepare, table, rows = clone(self._prepare).set_params(per=self._per), self._table, None
+        use, how = replace(use, weights=self._weights), {"dtype": self._dtype, **how}
+        try:
+            rows = prepare.read(table, use, **how)
+        except TableError:
+            if self._asked is None or not hasattr(prepare, "columns_"):
+                raise
+        if self._asked and (as_numbers := _asked_by_name(prepare, self._asked)):
+            prepare.set_params(as_={**as_numbers, **(prepare.as_ or {})})
+            rows = None
+        rows = prepare.read(table, use, **how) if rows is None else rows
+        _refuse_lacking(prepare, rows)
+        prepare.finish(rows)
+        prepare.notes_ = [*_notes_on_rows(self._whole, prepare, rows, **how), *prepare.notes_]
+        return PreparedRows(self._whole, prepare, rows, prepare.notes_, prepare)
+
+    def as_known(
+        self,
+        known: Columns,
+        use: Use,
+        *,
+        model: str = "the model",
+        scalers: Sequence[Any] = (),
+        **how: Any,
+    ) -> PreparedRows:
+        """Read the columns to which a model was fitted, as points that its last step takes."""
+        prepare, use = copy.copy(known.preparation), replace(use, weights=self._weights)
+        how = {"dtype": self._dtype, **how}
+        if prepare is None:
+            given = [name for name in self._table.names if name != use.weights]
+            n_features = known.n_features or len(given)
+            numbered = [f"c{number + 1}" for number in range(n_features)]
+            names = known.names or (given if n_features == len(given) else numbered)
+            prepare = Prepare.of_numbers(names)
+        table = prepare.as_fitted(
+            self._table, use, were_chosen=self._asked is not None, model=model
+        )
+        if not self._is_fitted:
+            _read_as_written(prepare, self._prepare, table)
+        rows = prepare.read_again(table, use, **how)
+        _refuse_lacking(prepare, rows)
+        rows.scale(*prepare.scaling)
+        as_read = rows.raw
+        for scaler in scalers:
+            rows.change(scaler.transform)
+        notes = [*_notes_on_rows(self._whole, prepare, rows, **how)]
+        notes += doubts_on_others(prepare, rows)
+        if isinstance(as_read, np.ndarray) and (scalers or prepare.scale_ != "none"):
+            notes += _in_other_units(rows.raw, prepare.get_feature_names_out())
+        return PreparedRows(self._whole, prepare, rows, notes, known.preparation, as_read, scalers)
 
 
 class PreparedRows:
@@ -74,22 +129,48 @@ class PreparedRows:
 
     can_skip = True
 
-    def __init__(self, name: str, prepare: Prepare, rows: RawRows, preparation: Any) -> None:
-        self.name, self.rows, self.preparation = name, rows, preparation
-        self.paths = rows.table.paths
+    def __init__(
+        self,
+        table: Table,
+        prepare: Prepare,
+        rows: RawRows,
+        notes: Sequence[Note],
+        preparation: Any = None,
+        as_read: Any = None,
+        scalers: Sequence[Any] = (),
+    ) -> None:
+        self.name, self.paths, self.weights = table.name, rows.table.paths, rows.weights
+        self.table = rows.table if prepare.per is not None else table  # with all columns
+        self.prepare, self.rows, self.notes, self.preparation = prepare, rows, notes, preparation
+        self.as_read, self.scalers = as_read, scalers  # points before the scalers behind `prepare`
         self.feature_names = tuple(map(str, prepare.get_feature_names_out()))
         self.n_features, self.dtype = len(self.feature_names), rows.dtype
         self.n_rows = int(rows.is_used.sum())
         self.is_used = None if rows.is_used.all() else rows.is_used
         self._spooled: Any = None
+        self.points: Any = rows.raw  # in memory; otherwise who cuts them into parts sets these
         if not isinstance(rows.raw, np.ndarray):
             weights = "" if rows.has_weights else None  # a name that no feature has
             names = [*self.feature_names, *[""] * rows.has_weights]
-            self._spooled = rows.raw.source(name, weights=weights, names=names, dtype=rows.dtype)
+            self._spooled = rows.raw.source(
+                self.name, weights=weights, names=names, dtype=rows.dtype
+            )
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Whether rows are read part by part."""
+        return self._spooled is not None
+
+    @property
+    def missing(self) -> Literal["error", "drop", "observed"]:
+        """What was done with rows that lack values, if some do or were to be used."""
+        if self.rows.has_missing or self.rows.use.missing == "observed":
+            return "observed"
+        return "error" if self.rows.lacking_row is None else "drop"
 
     def whole(self) -> tuple[FloatArray, FloatArray | None] | None:
         """Return points and weights, if they are in memory."""
-        return (self.rows.raw, self.rows.weights) if self._spooled is None else None
+        return None if self.is_in_parts else (self.rows.raw, self.weights)
 
     def explain(self, error: EntryError, first_row: int = 0) -> None:
         """Raise the error of an entry by its file and column; its rows count from `first_row`."""
@@ -105,21 +186,11 @@ class PreparedRows:
 
     def blocks(self, first_row: int = 0, at_once: int | None = None) -> Iterator[Block]:
         """Yield the points from a row on."""
-        if self._spooled is not None:
+        if self.is_in_parts:
             yield from self._spooled.blocks(first_row, at_once)
             return
-        weights = None if self.rows.weights is None else self.rows.weights[first_row:]
+        weights = None if self.weights is None else self.weights[first_row:]
         yield Block(self.rows.raw[first_row:], weights, self.name, first_row + 1)
-
-
-def chosen_of(
-    table: Table, columns: Sequence[str | int] | None, weights: str | None, per: str | None
-) -> tuple[Table, str | None]:
-    """Return the columns to read, with that by which rows are joined, and that of weights."""
-    names, places = table.names, places_of(columns, weights, table.names, table.name)
-    last = None if weights is None else names[places[-1]]
-    places += [] if per is None else numbers_of([per], names, table.name)
-    return table.choosing({names[place]: names[place] for place in places}), last
 
 
 def partitions(
@@ -149,31 +220,19 @@ def _points_of(prepare: Prepare, encoder: Encoder, frame: Any) -> FloatArray:
     return (raw - offsets) / scales
 
 
-def read_as_new(
-    prepare: Prepare, table: Table, use: Use, asked: Sequence[str | int] | None, **how: Any
-) -> RawRows:
-    """Understand the columns that were asked for, even identifiers, or all; read them as points."""
-    try:
-        rows = prepare.read(table, use, **how)
-    except TableError:
-        if asked is None or not hasattr(prepare, "columns_"):
-            raise
-        rows = None
-    if asked and (as_numbers := _asked_by_name(prepare, asked)):
-        prepare.set_params(as_={**as_numbers, **(prepare.as_ or {})})
-        rows = None
-    rows = prepare.read(table, use, **how) if rows is None else rows
-    _refuse_lacking(prepare, rows)
-    prepare.finish(rows)
-    return rows
-
-
-def read_as_fitted(prepare: Prepare, table: Table, use: Use, **how: Any) -> RawRows:
-    """Read the columns of a fit, by their names in the fit, as points."""
-    rows = prepare.read_again(table, use, **how)
-    _refuse_lacking(prepare, rows)
-    rows.scale(*prepare.scaling)
-    return rows
+def _read_as_written(prepare: Prepare, told: Prepare, table: Table) -> None:
+    """Let a copy of what was fitted read codes and marks as they were told for this table."""
+    reader, _ = prepare.reader_of(table)
+    if reader is not prepare:
+        prepare.lines_ = reader = copy.copy(reader)
+    codes = told.codes_of([*map(str, reader.feature_names_in_)], table.name)
+    reader.columns_ = [
+        replace(one, codes=[*dict.fromkeys([*one.codes, *codes.get(one.name, ())])])
+        for one in reader.columns_
+    ]
+    marks = {name: getattr(told, name) for name in ("decimal", "thousands", "dates")}
+    reader.set_params(**{name: mark for name, mark in marks.items() if mark is not None})
+    reader.decimal_ = told.decimal or reader.decimal_
 
 
 def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, str]:
@@ -192,57 +251,89 @@ def _asked_by_name(prepare: Prepare, asked: Sequence[str | int]) -> dict[str, st
     }
 
 
-def numbers_like(known: Columns, table: Table) -> Prepare:
-    """Return what reads the columns of points, by name or by place, as they are."""
-    names = list(table.names if known.names is None else known.names)
-    if known.names is None and known.n_features not in (None, len(names)):
-        raise TableError(
-            f"{table.name} has {len(names)} columns, and the estimator was fitted to "
-            f"{known.n_features}",
-            "choose as many with ",
-            Argument("columns", names[: known.n_features]),
-        )
-    return Prepare.of_numbers(names)
-
-
 def _refuse_lacking(prepare: Prepare, rows: RawRows) -> None:
     """Raise where rows that should count lack values."""
     use, table, row = rows.use, rows.table, rows.weight_lacking
     if not rows.n_given:
         raise TableError(f"{table.name}: no row is left", "skip fewer rows")
     leave_out: list[str | Argument] = ["leave such rows out"]
-    if "drop" in use.ways_out:
+    if use.may_drop:
         leave_out = [Argument("missing", "drop"), " leaves such rows out"]
-    if use.lacking != "any" and row is not None:
+    if use.rule != "drop" and row is not None:
         said = f'column "{use.weights}" has no value in {table.row(row)}, and rows need weights'
         raise TableError(f"{table.name}: {said}", *leave_out)
-    if rows.lacking_row is None or (use.lacking != "keep" and rows.is_used.any()):
+    if rows.lacking_row is None or (use.rule != "error" and rows.is_used.any()):
         return
-    lacking = [f'"{name}"' for name in lacking_columns(prepare, rows)]
+    lacking = [f'"{name}"' for name in _lacking_columns(prepare, rows)]
     lacking += [f'"{use.weights}"'] * (row is not None)
     said = f"values are missing in {some(lacking)}, first in {table.row(rows.lacking_row)}"
     said += f" ({rows.n_rows_lacking} of {rows.n_given} rows lack one)"
-    if use.lacking != "keep":
+    if use.rule != "error":
         raise TableError(f"{table.name}: {said}, so that no row is left", "choose other columns")
-    if "observed" in use.ways_out:
+    if not use.why_whole:
         leave_out += ["; ", Argument("missing", "observed"), " uses what is present"]
     raise TableError(f"{table.name}: {said}", *leave_out)
 
 
-def lacking_columns(prepare: Prepare, rows: RawRows) -> dict[str, int]:
+def _lacking_columns(prepare: Prepare, rows: RawRows) -> dict[str, int]:
     """Return the columns that lack values, and in how many rows: all features of one together."""
     names = (str(name).partition(": ")[0] for name in prepare.get_feature_names_out())
     return {name: int(n) for name, n in zip(names, rows.n_lacking, strict=True) if n}
 
 
-def _warn_of(prepare: Prepare, table: Table, rows: RawRows) -> None:
-    """Warn once of what was left out of a table, and of what is in doubt."""
-    said = [table.said_of_totals] * bool(table.totals) + table.doubts
-    left_out = [one for one in prepare.columns_ if not one.is_used and one.kind != "place"]
+def _notes_on_rows(
+    table: Table, prepare: Prepare, rows: RawRows, in_parts: bool | None, **how: Any
+) -> Iterator[Note]:
+    """Yield notes on how a table was read, and on rows that are left out or lack values."""
+    use = rows.use
+    if not isinstance(rows.raw, np.ndarray) and in_parts is None:
+        size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
+        yield Note(f"read part by part, since its points would take {size}")
+    for text in table.doubts:
+        yield Note(text, is_doubt=True)
+    if table.how_read:
+        yield Note(f"read: {'; '.join(table.how_read)}")
+    if n_skipped := int((~use.rows_of(table)).sum()) - len(table.totals):
+        yield Note(f"{counted(n_skipped, 'row')} left out by --skip-rows")
+    if table.totals:
+        keeps = Argument("keep_totals"), " uses all rows"
+        yield Note(table.said_of_totals, way_out=keeps)
+    lacking, is_dropped = _lacking_columns(prepare, rows), use.rule == "drop"
+    if lacking and (not is_dropped or use.missing == "auto"):
+        most_first = sorted(lacking.items(), key=lambda pair: -pair[1])
+        listed = [f'{n} in "{name}"' for name, n in most_first]
+        told = some(listed, len(listed) if use.names_all else 4)
+        said = f"missing values: {told}, of {rows.n_given} rows; "
+        then, way_out = "distances use the values that are present", list[str | Argument]()
+        if is_dropped:
+            then = f"such rows are left out, since {use.why_whole}"
+        elif use.may_drop:
+            way_out = [Argument("missing", "drop"), " leaves those rows out"]
+        yield Note(said + then, is_dropped, way_out)
+    if n_left_out := rows.n_given - int(rows.is_used.sum()):
+        what = "with missing values" if is_dropped else "without any value"
+        yield Note(f"left out: {counted(n_left_out, 'row')} {what}")
+
+
+def _in_other_units(points: FloatArray, names: Sequence[str]) -> Iterator[Note]:
+    """Yield a note on columns whose rows are far from those of the fit."""
+    far = [
+        f'"{name}"'
+        for name, values in zip(names, np.abs(points).T, strict=True)
+        if not np.isnan(values).all() and np.nanmedian(values) > _FAR
+    ]
+    if far:
+        said = f"most rows are far from those of the fit in {', '.join(far[:4])}"
+        yield Note(f"{said}: is it another unit?", is_doubt=True)
+
+
+def _warn_of(rows: PreparedRows, *, is_new: bool) -> None:
+    """Warn once of what is in doubt, and of what a fit left out of a table."""
+    of_fit = ("left out as totals", "left out:") if is_new else ()
+    said = [note.text for note in rows.notes if note.is_doubt or note.said.startswith(of_fit)]
+    left_out = [one for one in rows.prepare.columns_ if not one.is_used and one.kind != "place"]
     lost = [f'"{one.name}" ({one.kind}: {one.why})' for one in left_out]
-    said += [f"left out {some(lost, 8)}"] * bool(lost)
-    n_empty = rows.n_without_value
-    said += [f"{counted(n_empty, 'row')} without any value are in no cluster"] * bool(n_empty)
-    said += [note.text for note in prepare.notes_ if note.is_doubt]
+    said += [f"left out {some(lost, 8)}"] * bool(lost and is_new)
     if said:
-        warn_caller(f"{table.name}: {'; '.join(said)} (model.preparation_ tells all of it)")
+        where = " (model.preparation_ tells all of it)" * is_new
+        warn_caller(f"{rows.name}: {'; '.join(said)}{where}")

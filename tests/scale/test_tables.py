@@ -283,7 +283,7 @@ def test_a_fit_to_a_table_knows_its_columns_and_takes_no_arrays(write):
     for of_table in (model, SphericalMixture(2, random_state=0).fit(file)):
         with pytest.raises(ValueError, match=r"fitted to a table, .*: fit make_pipeline"):
             of_table.to_sklearn()
-    with pytest.raises(TableError, match='no column "plan"'):
+    with pytest.raises(TableError, match='X has no "plan" in 3 columns'):
         model.predict(frame.drop(columns="plan"))
     assert model.fit(points).predict(points[:9]).tolist() == expected.labels_[:9].tolist()
     assert not hasattr(model, "preparation_")
@@ -313,7 +313,9 @@ def test_a_fit_to_arrays_takes_columns_by_place_and_one_to_a_frame_by_name(write
             np.testing.assert_array_equal(model.predict(frame), model.predict(frame.to_numpy()))
     frame.assign(c=1.0).to_csv("more.csv", index=False)
     np.testing.assert_array_equal(by_name.predict("more.csv"), by_name.labels_)
-    with pytest.raises(TableError, match=r'more\.csv has 3 columns.*columns=\["a", "b"\]'):
+    with pytest.raises(
+        TableError, match=r"more\.csv has .* in 3 columns.* fitted to 2: .*columns="
+    ):
         by_place.predict("more.csv")
 
 
@@ -368,7 +370,7 @@ def test_a_number_in_late_rows_in_another_form_is_refused_with_its_row(first, la
 
 
 @pytest.mark.parametrize("rows_per_part", [None, 2])
-@pytest.mark.filterwarnings("ignore:.*5 rows without any value are in no cluster")
+@pytest.mark.filterwarnings("ignore:.*left out: 5 rows without any value")
 def test_rows_without_a_value_are_in_no_cluster_wherever_they_are(rows_per_part, write):
     file = write("a.csv", "x,y\n,\n1,2\n9,8\n,\n1.1,\n,\n9,7\n,\n2,2\n,\n")
     data = open_data(file, rows_per_part=rows_per_part)

@@ -344,7 +344,7 @@ def test_what_a_fit_has_not_seen_is_no_word_that_it_knows():
     assert np.isnan(found[2, :3]).all()
     again = rows_of(prepare, {"c": ["a", "z", "z"], "x": [0.0, 1.0, 2.0]})
     assert again.encoder.unknown["c"] == {"z": 2}
-    with pytest.raises(TableError, match='no column "x", which fit saw'):
+    with pytest.raises(TableError, match='no "x" in 1 column'):
         prepare.transform({"c": ["a"]})
 
 

@@ -38,7 +38,7 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
                 "for the labels with --output, or pass fewer rows"
             )
         model = bare(saved.model)
-        fitted = Fitted(data, model, {}, names=saved.names | results.names, file=path)
+        fitted = Fitted(files, data, model, {}, names=saved.names | results.names, file=path)
         found = labelled(fitted, results, done)
         fitted = replace(fitted, seconds={"predicting": time.perf_counter() - started})
         if results.report is not None:
@@ -46,7 +46,7 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
                 gap = gap_in_a_moment(model, data.points, data.weights)
             write_report(replace(fitted, optimality=gap), found, results, done)
         _tell(fitted, found, results, screen)
-        columns = table_of(found.columns, data.source.is_used).to_pydict() if shows_rows else {}
+        columns = table_of(found.columns, data.is_used).to_pydict() if shows_rows else {}
         labels = {{"cluster": "labels"}.get(name, name): one for name, one in columns.items()}
         sums = ("n_rows", "score", "sizes", "weights")
         screen.tell_machines(
@@ -64,7 +64,7 @@ def predict(path: str, files: DataFiles, results: Results, screen: Screen) -> No
 
 def _tell(fitted: Fitted, found: Labelled, results: Results, screen: Screen) -> None:
     """Print the clusters as a table."""
-    tally, kind, files = found.tally, type(fitted.model), fitted.data.files
+    tally, kind, files = found.tally, type(fitted.model), fitted.files
     is_inertia = getattr(kind, "score", None) is CenterEstimator.score
     score = f"inertia {0 - tally.score:.6g}" if is_inertia else f"score {tally.score:.6g}"
     n_rows, elapsed = counted(tally.n_rows, "row"), seconds(fitted.seconds["predicting"] or 0.0)
@@ -99,7 +99,7 @@ def explain_model(path: str, files: DataFiles, asked: Rules, screen: Screen) -> 
     data = read_for(saved.model, path, files, opened(files))
     X = data.as_read
     if preparation_of(saved.model) is not None:  # which takes the columns of the file
-        X = data.source.rows.table.frame(data.source.rows.is_used)
+        X = data.rows.table.frame(data.rows.is_used)
     with failures.refusing(), naming_entries(data):
         found = explain(saved.model, X, n_leaves=asked.n_leaves, sample_weight=data.weights)
         query = asked.sql and found.to_sql(asked.sql, dialect=asked.dialect)

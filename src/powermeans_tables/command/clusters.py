@@ -18,10 +18,11 @@ from powermeans.points.needs import Measure, Needs
 from powermeans.scale.executors import read_ahead
 from powermeans.types import FloatArray, Labels, Matrix
 from powermeans_tables.command import failures
-from powermeans_tables.command.data import Data, naming_entries
-from powermeans_tables.command.options import Results
+from powermeans_tables.command.data import naming_entries
+from powermeans_tables.command.options import DataFiles, Results
 from powermeans_tables.command.outputs import RowColumns, write_rows
 from powermeans_tables.command.screen import Screen, waiting_for
+from powermeans_tables.opening import PreparedRows
 from powermeans_tables.preparing.notes import Note
 from powermeans_tables.report.profile import Profile, check_names
 
@@ -32,7 +33,8 @@ _ROWS_AT_ONCE = 2**16
 class Fitted:
     """A model, and how it was found."""
 
-    data: Data
+    files: DataFiles
+    data: PreparedRows
     model: Any
     seconds: Mapping[str, float | None]  # None for rows that are read for each sweep
     was_interrupted: bool = False
@@ -103,16 +105,16 @@ def labelled(
     return Labelled(tally, profile, labels, columns)
 
 
-def _tally(model: Any, data: Data) -> Tally:
+def _tally(model: Any, data: PreparedRows) -> Tally:
     """Return sums over no rows, about the centers, whose values stand for missing ones."""
     if hasattr(model, "cluster_centers_"):
         return Tally(model.cluster_centers_)
-    return Tally(np.zeros((len(model.dual_coef_), data.source.n_features)))
+    return Tally(np.zeros((len(model.dual_coef_), data.n_features)))
 
 
-def _profile(tally: Tally, data: Data, names: Mapping[int, str]) -> Profile:
+def _profile(tally: Tally, data: PreparedRows, names: Mapping[int, str]) -> Profile:
     scalers = [data.prepare, *data.scalers]
-    return Profile.of(tally, [*data.source.feature_names], scalers, names)
+    return Profile.of(tally, [*data.feature_names], scalers, names)
 
 
 def about_rows(
@@ -138,7 +140,7 @@ def _in_parts(
     all_names = [names.get(label, str(label)) for label in range(len(tally.sizes))]
     is_quiet, n_rows = results.quiet, data.points.n_rows
     with (
-        failures.reading(data.files.name),
+        failures.reading(fitted.files.name),
         waiting_for("labelling the rows", is_quiet=is_quiet, n_rows=n_rows) as say,
     ):
         for points, weights in parts:

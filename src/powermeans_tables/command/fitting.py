@@ -33,7 +33,6 @@ from powermeans_tables.command.clusters import (
     show_clusters,
 )
 from powermeans_tables.command.data import (
-    Data,
     bare,
     load_model,
     naming_entries,
@@ -46,6 +45,7 @@ from powermeans_tables.command.notes import tell_about, write_report
 from powermeans_tables.command.options import DataFiles, Scale, Wanted
 from powermeans_tables.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
 from powermeans_tables.command.screen import Screen, listening, seconds, waiting_for
+from powermeans_tables.opening import PreparedRows
 from powermeans_tables.preparing.kinds import WORDS
 from powermeans_tables.preparing.notes import Note
 from powermeans_tables.reading.files import open_table
@@ -107,7 +107,7 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
     was_interrupted = _fit(model, data, files, wanted) or chosen.was_interrupted
     taken["fitting"] = time.perf_counter() - started
     choice, why_k = chosen.choice, chosen.notes
-    return Fitted(data, model, taken, was_interrupted, choice, why_k, names=wanted.names)
+    return Fitted(files, data, model, taken, was_interrupted, choice, why_k, names=wanted.names)
 
 
 def _gone_on(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
@@ -126,7 +126,7 @@ def _gone_on(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
         change = what_changed(last, model, data.points)
     taken = {"reading": started - began, "fitting": time.perf_counter() - started}
     changes, names = ["", *str(change).splitlines()], saved.names | wanted.names
-    return Fitted(data, model, taken, changes=changes, names=names)
+    return Fitted(files, data, model, taken, changes=changes, names=names)
 
 
 def _with_outputs(files: DataFiles, wanted: Wanted) -> Wanted:
@@ -207,7 +207,9 @@ def _estimator(
     return BalancedKMeans(**settings, stop=stop, size_min=size_min, size_max=size_max)
 
 
-def _fit(model: PowerKMeans | BalancedKMeans, data: Data, files: DataFiles, wanted: Wanted) -> bool:
+def _fit(
+    model: PowerKMeans | BalancedKMeans, data: PreparedRows, files: DataFiles, wanted: Wanted
+) -> bool:
     """Fit; Ctrl-C ends the fit and keeps the centers it has reached, and is returned."""
     shown = listening(is_quiet=wanted.quiet, details=wanted.verbose)
     was_interrupted, writes = False, files.checkpoint
@@ -257,7 +259,7 @@ def _write(fitted: Fitted, found: Labelled, wanted: Wanted, done: list[str]) -> 
         whole, prepare = copy.copy(fitted.model), fitted.data.prepare
         names = prepare.get_feature_names_out()
         remember(whole, {"preparation_": prepare, "feature_names_in_": names})
-        reading = to_remember(fitted.data, found.profile.names)
+        reading = to_remember(fitted.files, fitted.data, found.profile.names)
         with failures.writing(wanted.model):
             save(whole, wanted.model, reading=reading)
         done.append(wanted.model)
@@ -273,7 +275,7 @@ def _tell(fitted: Fitted, found: Labelled, wanted: Wanted, screen: Screen) -> No
     reading = fitted.seconds["reading"]
     screen.say(
         f"✓ {counted(len(profile.clusters), 'cluster')} of {counted(found.tally.n_rows, 'row')} "
-        f"and {counted(n_columns, 'column')} of {data.files.name}, "
+        f"and {counted(n_columns, 'column')} of {fitted.files.name}, "
         f"read {'part by part ' * data.is_in_parts}in {seconds(reading or 0.0)}, "
         f"fitted in {seconds(fitted.seconds['fitting'] or 0.0)}"
     )
@@ -281,7 +283,7 @@ def _tell(fitted: Fitted, found: Labelled, wanted: Wanted, screen: Screen) -> No
     if fitted.choice is not None and is_verbose:
         show_choice(screen, fitted.choice, data)
     screen.say()
-    show_clusters(screen, profile, has_weights=data.files.weights is not None)
+    show_clusters(screen, profile, has_weights=fitted.files.weights is not None)
     screen.say()
     sweeps = f" after {counted(model.n_iter_, 'sweep')}" if model.n_iter_ else ""
     screen.say(f"inertia {model.inertia_:.6g}{sweeps}")
@@ -306,12 +308,12 @@ def _for_machines(fitted: Fitted, found: Labelled, wanted: Wanted) -> dict[str, 
         for one in prepare.columns_
     ]
     return {
-        "data": data.files.first,
+        "data": fitted.files.first,
         "n_rows": tally.n_rows,
         "columns": [one.name for one in prepare.used],
         "kinds": kinds,
         "doubts": [note.text for note in data.notes if note.is_doubt],
-        "weights": data.files.weights,
+        "weights": fitted.files.weights,
         "scale": prepare.scale_,
         "units": {"center": "data", "spread": "data", "inertia": unit},
         "settings": settings,
@@ -359,7 +361,7 @@ class Chosen:
     was_interrupted: bool = False
 
 
-def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
+def chosen_k(data: PreparedRows, wanted: Wanted, *, was_asked: bool) -> Chosen:
     """Choose k in at most half of the time; `was_asked` is for missing values that are to count."""
     from powermeans.methods.functions.choose_k import choose_k
 
@@ -407,7 +409,7 @@ def chosen_k(data: Data, wanted: Wanted, *, was_asked: bool) -> Chosen:
 _ROWS_IN_DOUBT = 10_000
 
 
-def _doubt_on_words(data: Data, k: int, most: int, settings: dict[str, Any]) -> str:
+def _doubt_on_words(data: PreparedRows, k: int, most: int, settings: dict[str, Any]) -> str:
     """Say why clusters of a table with words may be apart by chance, or by one column alone."""
     from powermeans.methods.functions.choose_k import choose_k
 
@@ -435,7 +437,7 @@ def _doubt_on_words(data: Data, k: int, most: int, settings: dict[str, Any]) -> 
     return ""
 
 
-def _rows_for_k(data: Data, seed: int, *, was_asked: bool) -> tuple[Any, Any, list[Note]]:
+def _rows_for_k(data: PreparedRows, seed: int, *, was_asked: bool) -> tuple[Any, Any, list[Note]]:
     """Return the whole rows, which all criteria know, if most are whole, and a line on that.
 
     Where missing values were asked for, all rows choose k by the criteria that know these.
@@ -465,7 +467,7 @@ def _note_on(choice: Any) -> Note:
     return Note(f"{choice.verdict()}{said}", is_doubt=True)
 
 
-def show_choice(screen: Screen, choice: Any, data: Data) -> None:
+def show_choice(screen: Screen, choice: Any, data: PreparedRows) -> None:
     """Show each k, its inertia, the fall from the k before, and the criteria that recommend it."""
     inertias, rows = [float(inertia) for inertia in choice.table["inertia"]], []
     for k, inertia, before in zip(choice.table["k"], inertias, [None, *inertias], strict=False):

@@ -10,9 +10,9 @@ import numpy as np
 from powermeans.errors import printable
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled
-from powermeans_tables.command.data import Data
 from powermeans_tables.command.options import Results
 from powermeans_tables.command.screen import Screen, waiting_for
+from powermeans_tables.opening import PreparedRows
 from powermeans_tables.preparing.kinds import NUMBERS, Column
 from powermeans_tables.preparing.notes import Note
 from powermeans_tables.report.report import write_page
@@ -25,7 +25,7 @@ _MOST_COLUMNS = 12
 def write_report(fitted: Fitted, found: Labelled, results: Results, done: list[str]) -> None:
     """Write the page about a fit and its file: first what may make it worthless."""
     data, why_k, path = fitted.data, fitted.why_k, str(results.report)
-    files = data.files
+    files = fitted.files
     how_read = [note.text for note in data.notes if note.text.startswith("read: ")]
     notes = [*data.notes, *(one for one in why_k if one.is_doubt)]
     with (
@@ -37,7 +37,7 @@ def write_report(fitted: Fitted, found: Labelled, results: Results, done: list[s
             data.table,
             [note.text for note in _doubts_first(notes) if note.text not in how_read],
             [*how_read, *(note.text for note in why_k)],
-            np.flatnonzero(data.source.rows.is_used) + 1,
+            np.flatnonzero(data.rows.is_used) + 1,
         )
         subject = Subject.of(
             fitted.model,
@@ -57,7 +57,7 @@ def write_report(fitted: Fitted, found: Labelled, results: Results, done: list[s
 
 def _code(fitted: Fitted) -> str:
     """Return Python that fits the same rows again, unless some were left out by an option."""
-    files, model = fitted.data.files, fitted.model
+    files, model = fitted.files, fitted.model
     form = [f"{name}={value!r}" for name, value in files.form.items() if value is not None]
     paths = files.first if len(files.paths) < 2 else [*files.paths]
     source = f"open_table({', '.join([repr(paths), *form])})" if form else repr(paths)
@@ -76,7 +76,9 @@ def _code(fitted: Fitted) -> str:
     )
 
 
-def tell_about(screen: Screen, data: Data, more: Sequence[Note], *, is_verbose: bool) -> None:
+def tell_about(
+    screen: Screen, data: PreparedRows, more: Sequence[Note], *, is_verbose: bool
+) -> None:
     """Show the columns, unless all are numbers that are used as they are, and the notes."""
     columns: Sequence[Column] = data.prepare.columns_
     notes, are_plain = [*data.notes, *more], all(one.kind in NUMBERS for one in columns)

@@ -109,11 +109,6 @@ class DataFiles:
         return {"decimal": self.decimal, "thousands": thousands}
 
     @property
-    def is_missing_open(self) -> bool:
-        """Whether the data decide what to do with missing values."""
-        return self.missing in (None, "auto")
-
-    @property
     def asked_columns(self) -> list[str] | None:
         """The columns that were asked for."""
         return None if self.columns is None else split_names(self.columns)

@@ -25,8 +25,8 @@ from powermeans.system.label_files import write_npy
 from powermeans_tables.cells.arrow import csv, pa, parquet, pc
 from powermeans_tables.cells.column import values_of
 from powermeans_tables.command import failures
-from powermeans_tables.command.data import Data
 from powermeans_tables.command.options import Results
+from powermeans_tables.opening import PreparedRows
 from powermeans_tables.reading import sheets
 from powermeans_tables.reading.table import Table
 
@@ -90,7 +90,7 @@ def _check_place(path: str) -> None:
 
 def write_rows(
     path: str,
-    data: Data,
+    data: PreparedRows,
     pieces: Iterable[RowColumns],
     groups: Callable[[], dict[str, list[Any]]],
     *,
@@ -102,7 +102,7 @@ def write_rows(
     """
     table, added = data.table, map(table_of, pieces)
     if labels_only:
-        labels = added if data.source.is_used is None else _of_all_rows(added, data)
+        labels = added if data.is_used is None else _of_all_rows(added, data)
         _write(path, labels, ",", "utf-8", {}, dict)
         return
     types = {} if Path(path).suffix.lower() in _MARKS else _types_of(table)
@@ -111,11 +111,11 @@ def write_rows(
     _write(path, whole, table.first.delimiter, table.first.encoding, table.units, groups)
 
 
-def _of_all_rows(added: Iterator[Any], data: Data) -> Iterator[Any]:
+def _of_all_rows(added: Iterator[Any], data: PreparedRows) -> Iterator[Any]:
     """Yield what is added to each batch of the files, without values in rows left out."""
     left, start = [next(added)], 0
     for batch in data.table.batches():
-        mine = data.source.rows.is_used[start : start + batch.num_rows]
+        mine = data.rows.is_used[start : start + batch.num_rows]
         n_used, start = int(mine.sum()), start + batch.num_rows
         while sum(each.num_rows for each in left) < n_used:
             left.append(next(added))

@@ -38,9 +38,17 @@ class Use:
     """Which rows of a table become points, and with which weights."""
 
     weights: str | None = None
-    skipped: Sequence[slice] = ()  # rows, from 0
-    lacking: Literal["keep", "any", "all"] = "keep"  # values, for want of which a row is left out
-    ways_out: Sequence[str] = ("observed",)  # values of `missing` that may help where rows lack any
+    skipped: Sequence[range] = ()  # rows, from 1
+    missing: Literal["error", "drop", "observed", "auto"] = "error"  # for want of values
+    why_whole: str = ""  # why rows without all values cannot be used, if they cannot
+    may_drop: bool = False  # whether who reads may choose "drop"
+    names_all: bool = False  # whether a note names all columns with gaps
+
+    @property
+    def rule(self) -> str:
+        """What is done with rows that lack values, where "auto" uses those that can be used."""
+        open_to = "drop" if self.why_whole else "observed"
+        return open_to if self.missing == "auto" else self.missing
 
     def of(self, table: Table) -> Use:
         """Return which rows of a table count: all of one whose rows were made of those here."""
@@ -51,7 +59,14 @@ class Use:
         is_used = np.ones(table.n_rows, dtype=bool)
         is_used[[*table.totals]] = False
         for rows in self.skipped:
-            is_used[rows] = False
+            if rows[-1] > table.n_rows:
+                raise TableError(
+                    f"is not among the {table.n_rows} rows of {table.name}",
+                    "pass numbers from 1, which do not count the header",
+                    argument="skip_rows",
+                    value=max(rows[0], table.n_rows + 1),
+                )
+            is_used[rows[0] - 1 : rows[-1]] = False
         return is_used
 
 
@@ -270,8 +285,7 @@ def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
             rows.lacking_row = int(numbers[np.argmax(lacks)])
         if rows.weight_lacking is None and of_weights.any():
             rows.weight_lacking = int(numbers[np.argmax(of_weights)])
-        left_out = {"keep": np.zeros_like(lacks), "any": lacks, "all": lacks_all | of_weights}
-        kept = ~left_out[use.lacking]
+        kept = ~{"drop": lacks, "observed": lacks_all | of_weights}.get(use.rule, lacks & False)
         rows.is_used[numbers] = kept
         block = block if kept.all() else block[kept]
         rows.has_missing |= bool(of_features[kept].any())

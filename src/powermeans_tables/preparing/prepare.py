@@ -15,11 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from powermeans.errors import Argument, ArgumentError, TableError, nearest, some
+from powermeans.errors import Argument, ArgumentError, TableError, counted, nearest, some
 from powermeans.explaining.features import Feature
 from powermeans.mathematics.arguments import check_sample_weight
 from powermeans.methods.documented import one_of
-from powermeans.points.streams import are_paths
+from powermeans.scale.named_columns import numbers_of
 from powermeans.system.attributes import forget
 from powermeans.system.containers import real
 from powermeans.types import FloatArray
@@ -311,7 +311,7 @@ class Prepare(TransformerMixin, BaseEstimator):
                 "is the decimal mark", "pass another", argument="thousands", value=self.thousands
             )
         names = [name for name in table.names if name != use.weights]
-        told, codes = self._told(names), self._given_codes(names)
+        told, codes = self._told(names), self.codes_of(names, table.name)
         survey = table.survey
         is_whole = len(survey.rows) == table.n_rows
         is_row = use.of(table).rows_of(table)[survey.rows]
@@ -439,38 +439,42 @@ class Prepare(TransformerMixin, BaseEstimator):
             rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
         return rows.choosing({name: name for name in rows.names if name in names}), lines
 
-    def as_fitted(self, X: Any, also: Sequence[str] = ()) -> Table:
-        """Return a table with the columns of the fit that count, by their names in the fit."""
+    def as_fitted(
+        self, X: Any, use: Use | None = None, *, were_chosen: bool = False, model: str = "the model"
+    ) -> Table:
+        """Return a table with the columns of the fit that count, by their names in the fit.
+
+        Names decide, and places only where the table or the fit has no names, or no name of those
+        that were chosen is the same.
+        """
         check_is_fitted(self)
-        table, has_names = open_table(X), True
-        if not (are_paths(X) or isinstance(X, Table | dict)):
-            has_names = hasattr(X, "columns") or hasattr(X, "column_names")
-        fit = self if table.first.per == self.per else self.of_table
-        if not has_names:
-            if len(table.names) != fit.n_features_in_:
-                raise TableError(
-                    f"X has {len(table.names)} columns, and {fit.n_features_in_} were fitted",
-                    "pass the same columns",
-                )
-            pairs = zip(map(str, fit.feature_names_in_), table.names, strict=True)
-            table = table.choosing(dict(pairs))
-        who = f"{'X' if table.name == 'X' else table.name} has"
-        names = self._names_read() if table.first.per == self.per else self.names_read
-        found = columns_in(names, table.names)
-        for name in sorted({*names} - {*found}):
-            _check_name(name, table.names, who, ", which fit saw")
-        return table.choosing({**found, **{name: name for name in also}})
+        table, weights = open_table(X), None if use is None else use.weights
+        reader, names = self.reader_of(table)
+        found, there = columns_in(names, table.names), [n for n in table.names if n != weights]
+        is_free = were_chosen and {*there}.isdisjoint(names)
+        if is_free or any(all(map(kinds.has_no_name, these)) for these in (names, there)):
+            for every in (names, [*map(str, reader.feature_names_in_)]):
+                if len(found) < len(names) and len(every) == len(there):
+                    places = dict(zip(every, there, strict=True))
+                    found = {name: places[name] for name in names}
+        if len(found) < len(names):
+            lacking = next(name for name in names if name not in found)
+            said = f'{table.name} has no "{lacking}" in {counted(len(there), "column")}'
+            said += f", and {model} was fitted to {len(names)}"
+            hint = "" if kinds.has_no_name(lacking) else nearest(lacking, table.first.names)
+            if hint:
+                raise TableError(said + hint)
+            if were_chosen or len({*table.names} - {*names}) < len(names):
+                raise TableError(said, "add that column, or rename one")
+            raise TableError(said, "choose them with ", Argument("columns"))
+        return table.choosing(found | ({} if weights is None else {weights: weights}))
 
-    @property
-    def of_table(self) -> Prepare:
-        """What reads the columns of a table: with `per`, those of its lines."""
-        return self if self.per is None or self._pivoted else self.lines_
-
-    @property
-    def names_read(self) -> list[str]:
-        """The columns of a table that are read."""
-        names = self._pivoted or self.of_table._names_read()
-        return [*names, *([self.per] if self.per else [])]
+    def reader_of(self, table: Table) -> tuple[Prepare, list[str]]:
+        """Return what reads the columns of a table, with `per` those of lines, and their names."""
+        if self.per is None or table.first.per == self.per:
+            return self, self._names_read()
+        reader = self if self._pivoted else self.lines_
+        return reader, [*(self._pivoted or reader._names_read()), self.per]
 
     def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
         """Read the columns of the fit in another table, which `as_fitted` returns."""
@@ -665,7 +669,8 @@ class Prepare(TransformerMixin, BaseEstimator):
             hints = replace(cells[name].hints, decimal="".join(known), likely=self.decimal_)
             cells[name] = replace(cells[name], hints=hints)
 
-    def _given_codes(self, names: Sequence[str]) -> dict[str, list[str]]:
+    def codes_of(self, names: Sequence[str], file: str) -> dict[str, list[str]]:
+        """Return the codes for missing values that were given for each column, or for all."""
         if isinstance(self.codes, str):
             return {}
         if isinstance(self.codes, Mapping):
@@ -674,11 +679,9 @@ class Prepare(TransformerMixin, BaseEstimator):
             )
         found: dict[str, list[str]] = {}
         for each in self.codes:
-            name, is_of_one, code = str(each).rpartition("=")
-            if is_of_one:
-                _check_name(name, names)
-            for column in [name] if is_of_one else names:
-                found.setdefault(column, []).append(code.strip())
+            of, is_of_some, code = str(each).rpartition("=")
+            for place in numbers_of([of], names, file) if is_of_some else range(len(names)):
+                found.setdefault(names[place], []).append(code.strip())
         return found
 
     def _cells(
@@ -764,7 +767,7 @@ def _refuse_other_forms(table: Table, cells_of: Mapping[str, Cells]) -> None:
 def doubts_on_others(prepare: Prepare, rows: RawRows) -> Iterator[Note]:
     """Yield notes on units and words of a table that are not those of the fit."""
     encoder = rows.lines or rows.encoder
-    for one in prepare.of_table.used if rows.lines else prepare.used:
+    for one in prepare.lines_.used if rows.lines else prepare.used:
         cells = encoder.cells[one.name]
         if one.kind in (*NUMBERS, "log") and cells.has_other_unit:
             ours, fitted = (
