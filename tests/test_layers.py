@@ -49,7 +49,7 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36984,
-    "lines of powermeans_tables": 11025,
+    "lines of powermeans_tables": 10924,
     "lines of native": 13417,
     "lines of tests": 27760,
     "lines of benchmarks": 5998,
