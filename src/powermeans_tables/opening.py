@@ -41,13 +41,14 @@ class TableRows:
     ) -> None:
         self._whole = open_table(source)
         self.name, self.paths, names = self._whole.name, self._whole.paths, self._whole.names
-        self._asked, self._prepare = columns, Prepare() if prepare is None else prepare
+        self._prepare = Prepare() if prepare is None else prepare
         places, per = places_of(columns, weights, names, self.name), self._prepare.per
-        self._weights = None if weights is None else names[places[-1]]
+        weights = None if weights is None else names[places[-1]]
+        self._use = Use(weights, columns=columns, dtype=dtype)
         if per is not None and not (self._is_fitted and per not in names):
             places += numbers_of([per], names, self.name)
             per = names[places[-1]]
-        self._per, self._dtype = per, dtype
+        self._per = per
         self._table = self._whole.choosing({names[place]: names[place] for place in places})
         self._found = dict[Any, PreparedRows]()  # the last that was asked for
 
@@ -61,63 +62,54 @@ class TableRows:
         of_fit = None if known is None else known.preparation or known.names or known.n_features
         key = of_fit, in_parts, needs.measure.has_missing
         if key not in self._found:
-            use = Use(missing="observed" if needs.measure.has_missing else "error")
             how: dict[str, Any] = {"in_parts": in_parts or None, "tell": needs.fit.tell}
+            how["missing"] = "observed" if needs.measure.has_missing else "error"
             if known is None and self._is_fitted:
                 known = Columns(None, None, self._prepare)
-            found = self.as_new(use, **how) if known is None else self.as_known(known, use, **how)
+            found = self.as_new(**how) if known is None else self.as_known(known, **how)
             self._found = {key: found}
             _warn_of(found, is_new=known is None)
         return self._found[key]
 
-    def as_new(self, use: Use, **how: Any) -> PreparedRows:
+    def as_new(self, **how: Any) -> PreparedRows:
         """Understand the columns that were asked for, even identifiers, or all, and scale them."""
         prepare, table, rows = clone(self._prepare).set_params(per=self._per), self._table, None
-        use, how = replace(use, weights=self._weights), {"dtype": self._dtype, **how}
+        use = replace(self._use, **how)
         try:
-            rows = prepare.read(table, use, **how)
+            rows = prepare.read(table, use)
         except TableError:
-            if self._asked is None or not hasattr(prepare, "columns_"):
+            if use.columns is None or not hasattr(prepare, "columns_"):
                 raise
-        if self._asked and (as_numbers := _asked_by_name(prepare, self._asked)):
+        if use.columns and (as_numbers := _asked_by_name(prepare, use.columns)):
             prepare.set_params(as_={**as_numbers, **(prepare.as_ or {})})
             rows = None
-        rows = prepare.read(table, use, **how) if rows is None else rows
+        rows = prepare.read(table, use) if rows is None else rows
         _refuse_lacking(prepare, rows)
         prepare.finish(rows)
-        prepare.notes_ = [*_notes_on_rows(self._whole, prepare, rows, **how), *prepare.notes_]
+        prepare.notes_ = [*_notes_on_rows(self._whole, prepare, rows), *prepare.notes_]
         return PreparedRows(self._whole, prepare, rows, prepare.notes_, prepare)
 
     def as_known(
-        self,
-        known: Columns,
-        use: Use,
-        *,
-        model: str = "the model",
-        scalers: Sequence[Any] = (),
-        **how: Any,
+        self, known: Columns, model: str = "the model", scalers: Sequence[Any] = (), **how: Any
     ) -> PreparedRows:
         """Read the columns to which a model was fitted, as points that its last step takes."""
-        prepare, use = copy.copy(known.preparation), replace(use, weights=self._weights)
-        how = {"dtype": self._dtype, **how}
+        prepare, use = copy.copy(known.preparation), replace(self._use, **how)
         if prepare is None:
             given = [name for name in self._table.names if name != use.weights]
             n_features = known.n_features or len(given)
             numbered = [f"c{number + 1}" for number in range(n_features)]
             names = known.names or (given if n_features == len(given) else numbered)
             prepare = Prepare.of_numbers(names)
-        table = prepare.as_fitted(
-            self._table, use, were_chosen=self._asked is not None, model=model
-        )
+        table = prepare.as_fitted(self._table, use, model)
         if not self._is_fitted:
             _read_as_written(prepare, self._prepare, table)
-        rows = prepare.read_again(table, use, **how)
+        rows = prepare.read_again(table, use)
         _refuse_lacking(prepare, rows)
         rows.scale(*prepare.scaling)
         as_read = rows.raw
         for scaler in scalers:
             rows.change(scaler.transform)
-        notes = [*_notes_on_rows(self._whole, prepare, rows, **how)]
+        notes = [*_notes_on_rows(self._whole, prepare, rows)]
         notes += doubts_on_others(prepare, rows)
         if isinstance(as_read, np.ndarray) and (scalers or prepare.scale_ != "none"):
             notes += _in_other_units(rows.raw, prepare.get_feature_names_out())
@@ -227,8 +219,7 @@ def _read_as_written(prepare: Prepare, told: Prepare, table: Table) -> None:
         prepare.lines_ = reader = copy.copy(reader)
     codes = told.codes_of([*map(str, reader.feature_names_in_)], table.name)
     reader.columns_ = [
-        replace(one, codes=[*dict.fromkeys([*one.codes, *codes.get(one.name, ())])])
-        for one in reader.columns_
+        replace(one, codes=[*one.codes, *codes.get(one.name, ())]) for one in reader.columns_
     ]
     marks = {name: getattr(told, name) for name in ("decimal", "thousands", "dates")}
     reader.set_params(**{name: mark for name, mark in marks.items() if mark is not None})
@@ -281,12 +272,10 @@ def _lacking_columns(prepare: Prepare, rows: RawRows) -> dict[str, int]:
     return {name: int(n) for name, n in zip(names, rows.n_lacking, strict=True) if n}
 
 
-def _notes_on_rows(
-    table: Table, prepare: Prepare, rows: RawRows, in_parts: bool | None, **how: Any
-) -> Iterator[Note]:
+def _notes_on_rows(table: Table, prepare: Prepare, rows: RawRows) -> Iterator[Note]:
     """Yield notes on how a table was read, and on rows that are left out or lack values."""
     use = rows.use
-    if not isinstance(rows.raw, np.ndarray) and in_parts is None:
+    if not isinstance(rows.raw, np.ndarray) and use.in_parts is None:
         size = f"{rows.n_bytes / 1e9:.3g} GB in memory"
         yield Note(f"read part by part, since its points would take {size}")
     for text in table.doubts:

@@ -11,6 +11,7 @@ import pytest
 from tables.answers import CUSTOMERS, clusters_in, column_of, rows_shown
 
 import powermeans
+from powermeans import Prepare
 from powermeans.methods.functions import choose_k
 from powermeans_tables.command import failures
 
@@ -133,6 +134,8 @@ def test_a_model_remembers_how_its_file_was_read(run):
     scores = [run("predict a.pm amounts.csv --json", *more).json["score"]
               for more in ((), ("--thousands", "none", "--decimal", "."))]  # fmt: skip
     assert scores[1] < scores[0] == 0
+    told = powermeans.open_data("amounts.csv", prepare=Prepare(thousands="", decimal="."))
+    assert powermeans.load("a.pm").score(told) == pytest.approx(scores[1])
     run("predict m.pm new.csv --report r.html")
 
 
@@ -157,6 +160,9 @@ def test_columns_are_those_of_the_model_in_whatever_order(run):
                            ["others.csv", "--columns", "z,x,y"]):  # fmt: skip
         other = run("predict model.pm --json", file, *columns).json
         assert (other["labels"], other["score"]) == (straight["labels"], straight["score"])
+        asked = re.split("[,\n]", columns[1]) if columns else None
+        data = powermeans.open_data(file, columns=asked)
+        assert powermeans.load("model.pm").predict(data).tolist() == straight["labels"]
 
 
 def test_names_of_columns_may_differ_in_case_where_one_column_is_meant(run):
@@ -164,13 +170,10 @@ def test_names_of_columns_may_differ_in_case_where_one_column_is_meant(run):
     text = Path("customers.csv").read_text()
     head, rows = text.split("\n", 1)
     Path("upper.csv").write_text(f"{head.upper()}\n{rows}")
-    expected = powermeans.load("m.pm").predict("customers.csv").tolist()
-    assert powermeans.load("m.pm").predict("upper.csv").tolist() == expected
     for how in ("", "--memory-limit 1MB"):
         run(f"predict m.pm upper.csv -o u.csv --labels-only -q {how}")
         assert clusters_in("u.csv") == clusters_in("l.csv")
-    first = head.partition(",")[0]
-    lines = [f"{line},{line.partition(',')[0]}" for line in rows.splitlines()]
+    lines, first = [f"{line},{line.partition(',')[0]}" for line in rows.split()], head.split(",")[0]
     twice = f"{head.replace(first, first.upper())},{first.title()}"
     Path("twice.csv").write_text("\n".join([twice, *lines]))
     assert f'no "{first}"' in run("predict m.pm twice.csv", code=3).err
@@ -234,4 +237,6 @@ def test_new_rows_that_the_model_does_not_know_are_told(run):
     assert run("predict m.pm may.csv -o l.csv").err == ""
     assert '"channel" has "app" (20 rows)' in run("predict m.pm june.csv -o l.csv").out
     assert 'far from those of the fit in "returns"' in run("predict m.pm july.csv -o l.csv").out
+    with pytest.warns(UserWarning, match='far from those of the fit in "returns"'):
+        powermeans.load("m.pm").predict("july.csv")
     assert "No such option: --as" in run("predict m.pm may.csv --as returns=share", code=2).err

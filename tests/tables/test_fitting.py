@@ -227,8 +227,7 @@ def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run):
     *clusters, total = clusters_in("r.csv")
     assert total == ""
     assert clusters == [clusters[0], clusters[1]] * 30
-    labels = run("predict m.pm data.csv --json").json["labels"]
-    assert list(map(str, labels[:60])) == clusters
+    assert [*map(str, run("predict m.pm data.csv --json").json["labels"][:60])] == clusters
 
 
 def test_rows_without_a_value_or_weight_are_left_out_and_have_no_label(run):

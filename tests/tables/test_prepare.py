@@ -36,7 +36,7 @@ RANGES = ["under 18", "18-24", "25-34", "35-64", "65+"]
 
 
 def rows_of(prepare, table):
-    return prepare.read_again(prepare.as_fitted(table), Use(), in_parts=False)
+    return prepare.read_again(prepare.as_fitted(table), Use())
 
 
 def kind_of(values, name="column", **options):
@@ -242,20 +242,16 @@ def test_codes_for_missing_values_are_missing_unless_they_are_kept():
     assert is_missing.sum(axis=0).tolist() == [5, 5, 1, 5]
     (note,) = (note for note in prepare.notes_ if note.is_doubt)
     assert all(code in note.text for code in ("99", "-9", "999", '"q0"'))
-    again = prepare.transform(table)
-    np.testing.assert_array_equal(np.isnan(again), is_missing)
+    np.testing.assert_array_equal(np.isnan(prepare.transform(table)), is_missing)
     assert not np.isnan(Prepare(codes="none").fit_transform(table)).any()
-    told = Prepare(codes=["q0=3"])
-    n_missing = np.isnan(told.fit_transform(table)).sum(axis=0).tolist()
-    assert n_missing == [np.sum(table["q0"] == 3), 5, 0, 5]  # no column has a code 99 then
+    n_missing = np.isnan(Prepare(codes=["q0-q1=3"]).fit_transform(table)).sum(axis=0).tolist()
+    n_told = (np.sum(table[name] == 3) for name in ("q0", "q1"))
+    assert n_missing == [*n_told, 0, 5]  # no column has a code 99 then
 
 
 def test_values_that_only_look_like_codes_stay():
-    prices = np.tile([9.99, 19.99, 49.99, 99.99], N)
-    scores = np.tile(np.arange(1, 10), N)
-    debts = np.tile([-3, -1, 0, 2, 5, 9], N)
-    for values in (prices, scores, debts, np.tile(np.arange(100), 5)):
-        assert not np.isnan(Prepare().fit_transform({"x": values})).any()
+    for values in ([9.99, 19.99, 49.99, 99.99], range(1, 10), [-3, -1, 0, 2, 5, 9], range(100)):
+        assert not np.isnan(Prepare().fit_transform({"x": np.tile(values, N)})).any()
 
 
 def test_nothing_is_transformed_before_a_fit():

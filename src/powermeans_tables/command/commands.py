@@ -137,8 +137,8 @@ def fit(data: _Data, wanted: Wanted, files: DataFiles, as_json: _Json = False) -
         wanted.refuse_beside_like(files)
     from powermeans_tables.command.fitting import fit as run
 
-    names = ("memory_limit", "checkpoint", "as_", "share", "per", "as_series", "order", "verbose")
-    files = replace(files, paths=data, **{name: getattr(wanted, name) for name in names})
+    more = {name: getattr(wanted, name) for name in ("memory_limit", "checkpoint", "verbose")}
+    files = replace(files, paths=data, **more)
     run(files, wanted, _screen(as_json, wanted.output))
 
 

@@ -19,10 +19,9 @@ from powermeans.scale.files import missing_path
 from powermeans.scale.parted_data import Checkpoint, PartedData, length_of_parts
 from powermeans.system.attributes import forget
 from powermeans_tables.command import failures
-from powermeans_tables.command.options import DataFiles, Scale
+from powermeans_tables.command.options import DataFiles
 from powermeans_tables.opening import PreparedRows, TableRows
 from powermeans_tables.preparing.notes import Note
-from powermeans_tables.preparing.points import Use
 from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.formats import PACKED, format_of
@@ -41,13 +40,11 @@ def opened(files: DataFiles) -> Table:
         return open_table([*files.paths], **form, **files.form)
 
 
-def read_to_fit(
-    files: DataFiles, table: Table, scale: Scale, *, takes_missing: bool
-) -> PreparedRows:
-    """Read and scale a table; `takes_missing` tells whether distances may rest on what is there."""
-    use = _use(files, "" if takes_missing else "this divergence needs whole rows")
+def read_to_fit(files: DataFiles, table: Table, prepare: Prepare, why_whole: str) -> PreparedRows:
+    """Read and scale a table; `why_whole` says why distances need all values, if they do."""
     with failures.refusing(name=files.name), failures.reading(files.name):
-        return _in_parts(files, _rows(files, table, scale).as_new(use, in_parts=files.in_parts))
+        rows = TableRows(table, files.asked_columns, files.weights, prepare)
+        return _in_parts(files, rows.as_new(**_how(files, why_whole)))
 
 
 def read_for(model: Any, path: str, files: DataFiles, table: Table) -> PreparedRows:
@@ -58,39 +55,25 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> PreparedR
             f"--missing observed needs a model that was fitted with it, and {path} was not: leave "
             "rows with missing values out by --missing drop"
         )
-    use = _use(files, "" if takes_missing else "the model was fitted without missing values")
+    how = _how(files, "" if takes_missing else "the model was fitted without missing values")
     names, prepare = getattr(model, "feature_names_in_", None), preparation_of(model)
-    n_features, named = model.n_features_in_, None if names is None else (*map(str, names),)
-    known = Columns(n_features, named, prepare)
-    steps = [step for _, step in getattr(model, "steps", [])[:-1]]
+    named = None if names is None else (*map(str, names),)
+    known = Columns(model.n_features_in_, named, prepare)
+    steps: list[Any] = [step for _, step in getattr(model, "steps", [])[:-1]]
     scalers = [one for one in steps if not isinstance(one, Prepare)]
     with failures.refusing(name=files.name), failures.reading(files.name):
-        found, in_parts = _rows(files, table), files.in_parts
-        rows = found.as_known(known, use, model=path, scalers=scalers, in_parts=in_parts)
-        rows = _in_parts(files, rows)
+        found = TableRows(table, files.asked_columns, files.weights, Prepare(**files.written))
+        rows = _in_parts(files, found.as_known(known, path, scalers, **how))
     if not rows.is_in_parts:
         rows.prepare.measure(rows.as_read, rows.weights)
     return rows
 
 
-def _rows(files: DataFiles, table: Table, scale: Scale = "auto") -> TableRows:
-    prepare = Prepare(
-        as_=files.kinds,
-        order=files.orders,
-        scale=scale,
-        shares=files.shares or None,
-        codes="none" if files.keep_codes else files.codes or "auto",
-        dates=files.dates,
-        per=files.per,
-        series=files.as_series,
-        **files.marks,
-    )
-    return TableRows(table, files.asked_columns, files.weights, prepare)
-
-
-def _use(files: DataFiles, why_whole: str) -> Use:
+def _how(files: DataFiles, why_whole: str) -> dict[str, Any]:
+    """Return which rows count, and where they are kept, as `Use` takes it."""
+    told = {"why_whole": why_whole, "may_drop": True, "names_all": files.verbose}
     missing = files.missing or "auto"
-    return Use(None, files.skipped, missing, why_whole, may_drop=True, names_all=files.verbose)
+    return {"skipped": files.skipped, "missing": missing, "in_parts": files.in_parts, **told}
 
 
 def _in_parts(files: DataFiles, rows: PreparedRows) -> PreparedRows:

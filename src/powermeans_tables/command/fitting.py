@@ -48,6 +48,7 @@ from powermeans_tables.command.screen import Screen, listening, seconds, waiting
 from powermeans_tables.opening import PreparedRows
 from powermeans_tables.preparing.kinds import WORDS
 from powermeans_tables.preparing.notes import Note
+from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.reading.files import open_table
 from powermeans_tables.reading.table import Table
 from powermeans_tables.report.profile import check_names
@@ -93,9 +94,11 @@ def _fitted_anew(files: DataFiles, wanted: Wanted, table: Table) -> Fitted:
     """Read the data and fit."""
     is_scale_idle = wanted.scale == "auto" and not wanted.distance.depends_on_scale
     scale: Scale = "none" if is_scale_idle else wanted.scale
-    takes_missing, began = wanted.distance.takes_missing, time.perf_counter()
+    why_whole = "" if wanted.distance.takes_missing else "this divergence needs whole rows"
+    began = time.perf_counter()
     with waiting_for(f"reading {files.name}", is_quiet=wanted.quiet):
-        data = read_to_fit(files, table, scale, takes_missing=takes_missing)
+        prepare = Prepare(scale=scale, **wanted.preparing, **files.written)
+        data = read_to_fit(files, table, prepare, why_whole)
     if data.is_in_parts:
         _refuse_in_parts(files, wanted)
     _check_proof(data.missing, wanted)

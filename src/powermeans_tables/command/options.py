@@ -35,11 +35,6 @@ class DataFiles:
     paths: Sequence[str] = ()
     memory_limit: str | None = None
     checkpoint: str | None = None
-    as_: Sequence[str] | None = None
-    order: Sequence[str] | None = None
-    share: Sequence[str] | None = None
-    per: str | None = None
-    as_series: Literal["shape"] | None = None
     verbose: bool = False
     columns: str | None = option(
         "Columns to use, with commas: names, numbers from 1, ranges as 2-4 or a-c."
@@ -103,10 +98,15 @@ class DataFiles:
         return {"tab": "\t", "\\t": "\t"}.get(self.delimiter or "", self.delimiter)
 
     @property
-    def marks(self) -> dict[str, Any]:
-        """The marks in numbers; that between thousands is empty for none."""
-        thousands = {"space": " ", "none": ""}.get(self.thousands or "", self.thousands)
-        return {"decimal": self.decimal, "thousands": thousands}
+    def written(self) -> dict[str, Any]:
+        """How cells are written, as `Prepare` takes it, which takes an empty mark for none."""
+        codes = None if self.missing_values is None else split_names(self.missing_values)
+        return {
+            "codes": "none" if self.keep_codes else codes or "auto",
+            "dates": self.dates,
+            "decimal": self.decimal,
+            "thousands": {"space": " ", "none": ""}.get(self.thousands or "", self.thousands),
+        }
 
     @property
     def asked_columns(self) -> list[str] | None:
@@ -114,36 +114,11 @@ class DataFiles:
         return None if self.columns is None else split_names(self.columns)
 
     @property
-    def codes(self) -> list[str] | None:
-        """The values that were given as codes for missing ones; None if none were."""
-        return None if self.missing_values is None else split_names(self.missing_values)
-
-    @property
     def skipped(self) -> list[range]:
         """The rows to leave out, from 1."""
         what = "--skip-rows must be numbers from 1 and ranges such as 5-9"
         texts = [] if self.skip_rows is None else self.skip_rows.split(",")
         return [numbers_in(text, what) for text in texts]
-
-    @property
-    def kinds(self) -> dict[str, str]:
-        """The kinds of columns that were given, such as those of plan=category,visits=count."""
-        return _pairs(self.as_, "--as must be columns and their kinds, such as plan=category")
-
-    @property
-    def shares(self) -> dict[str, float]:
-        """How much columns count, such as 2 for region=2."""
-        what = "--share must be columns and numbers above 0, such as region=2"
-        shares = _pairs(self.share, what)
-        try:
-            return {column: float(share) for column, share in shares.items()}
-        except ValueError:
-            raise Failure(f"{what}, not {self.share}") from None
-
-    @property
-    def orders(self) -> list[list[str]]:
-        """The words that were given with an order, from the lowest on."""
-        return [[word.strip() for word in each.split("<")] for each in self.order or ()]
 
     @property
     def form(self) -> dict[str, Any]:
@@ -343,6 +318,22 @@ class Wanted(Results):
     def n_clusters(self) -> int | None:
         """The number of clusters, or None where the data decide it."""
         return self.sizes[0] if len(self.sizes) == 1 else None
+
+    @property
+    def preparing(self) -> dict[str, Any]:
+        """What columns contain and how much they count, as `Prepare` takes it."""
+        what = "--share must be columns and numbers above 0, such as region=2"
+        try:
+            shares = {column: float(share) for column, share in _pairs(self.share, what).items()}
+        except ValueError:
+            raise Failure(f"{what}, not {self.share}") from None
+        return {
+            "as_": _pairs(self.as_, "--as must be columns and their kinds, such as plan=category"),
+            "order": [[word.strip() for word in each.split("<")] for each in self.order or ()],
+            "shares": shares or None,
+            "per": self.per,
+            "series": self.as_series,
+        }
 
     @property
     def settings(self) -> dict[str, Any]:

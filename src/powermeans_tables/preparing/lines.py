@@ -45,9 +45,9 @@ def long_form(names: Iterable[str]) -> tuple[str, str] | None:
     return (there["variable"], there["value"]) if {"variable", "value"} <= {*there} else None
 
 
-def pivoted(table: Table, per: str, long: Sequence[str], use: Use, in_parts: Any) -> Table:
+def pivoted(table: Table, per: str, long: Sequence[str], use: Use) -> Table:
     """Return one row for each value of `per`, in which each variable has a column."""
-    if in_parts:
+    if use.in_parts:
         problem = f'rows with one "{long[0]}" each are pivoted in memory'
         raise TableError(problem, "leave out ", Argument("memory_limit"))
     variable, value = long[:2]

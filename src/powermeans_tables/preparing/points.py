@@ -35,7 +35,7 @@ _MOST_DEVIATIONS = 2**12  # from zero, of which the rounding of float32 is less 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Which rows of a table become points, and with which weights."""
+    """Which rows of a table become points, with which weights, and where they are kept."""
 
     weights: str | None = None
     skipped: Sequence[range] = ()  # rows, from 1
@@ -43,6 +43,10 @@ class Use:
     why_whole: str = ""  # why rows without all values cannot be used, if they cannot
     may_drop: bool = False  # whether who reads may choose "drop"
     names_all: bool = False  # whether a note names all columns with gaps
+    columns: Sequence[str | int] | None = None  # those asked for
+    in_parts: bool | None = False  # whether into a temporary file; None where their size decides
+    dtype: Any = None  # by default float32 if all columns are
+    tell: Tell | None = None
 
     @property
     def rule(self) -> str:
@@ -160,7 +164,6 @@ class RawRows:
     lacking_row: int | None = None  # the first row, from 0, that lacks a value or a weight
     n_rows_lacking: int = 0
     has_missing: bool = False  # whether rows that are used lack values
-    n_without_value: int = 0  # rows that lack all
     weight_lacking: int | None = None  # the first row without a weight
     lines: Encoder | None = None  # how the lines were read of which rows were made
 
@@ -206,23 +209,12 @@ def blocks_of(raw: FloatArray, weights: FloatArray | None) -> Iterator[Weighted]
         yield raw[part], None if weights is None else weights[part]
 
 
-def read_rows(
-    table: Table,
-    encoder: Encoder,
-    use: Use,
-    *,
-    in_parts: bool | None = None,
-    dtype: Any = None,
-    tell: Tell | None = None,
-) -> RawRows:
-    """Read all rows; again where later cells show how columns are to be read.
-
-    They are read into memory where they fit, unless `in_parts` says where to; by default in
-    float32 if all columns are, or if many rows lose nothing by it.
-    """
+def read_rows(table: Table, encoder: Encoder, use: Use) -> RawRows:
+    """Read all rows; again where later cells show how columns are to be read."""
     n_numbers = sum(len(features.names_of(column)) for column in encoder.columns)
     n_features = n_numbers - (use.weights is not None)
-    dtype = np.dtype(dtype or _dtype_of(table, encoder, n_features))
+    dtype = np.dtype(use.dtype or _dtype_of(table, encoder, n_features))
+    in_parts = use.in_parts
     if in_parts is None:
         in_parts = not fits_into_memory(dtype.itemsize * table.n_rows * n_features)
     for _ in range(3):
@@ -233,7 +225,7 @@ def read_rows(
         n_lacking = np.zeros(n_features, dtype=np.intp)
         n_given = int(is_used.sum())
         rows = RawRows(table, encoder, use, is_used, kept, dtype, n_given, n_lacking)
-        _pass(rows, kept, tell)
+        _pass(rows, kept)
         if (other := encoder.learned()) is None:
             break
         encoder = other
@@ -268,10 +260,10 @@ class _Held:
             self.weights[part] = block[:, -1]
 
 
-def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
+def _pass(rows: RawRows, kept_rows: Spool | _Held) -> None:
     """Read all rows once, and keep those that count."""
     table, use, n_features = rows.table, rows.use, len(rows.n_lacking)
-    for numbers, batch, say in used_batches(table, rows.is_used, tell):
+    for numbers, batch, say in used_batches(table, rows.is_used, use.tell):
         block = rows.encoder.raw(batch, say)
         is_missing = np.isnan(block)
         of_features, of_weights = is_missing[:, :n_features], is_missing[:, n_features:].any(axis=1)
@@ -279,7 +271,6 @@ def _pass(rows: RawRows, kept_rows: Spool | _Held, tell: Tell | None) -> None:
         if use.weights is not None:
             _refuse_weights(block[:, -1], use.weights, say)
         rows.n_lacking += of_features.sum(axis=0)
-        rows.n_without_value += int(np.count_nonzero(lacks_all))
         rows.n_rows_lacking += int(np.count_nonzero(lacks))
         if rows.lacking_row is None and lacks.any():
             rows.lacking_row = int(numbers[np.argmax(lacks)])

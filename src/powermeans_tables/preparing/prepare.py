@@ -82,7 +82,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     codes : {"auto", "none"} or sequence of str, default="auto"
         Which numbers and words stand for missing values: "auto" finds those that look like codes,
         such as -999 far from all others, and "none" takes all numbers as they are; a list adds
-        others, for one column or for all, such as ``["age=99", "-5"]``.
+        others, for a column, a range or all, such as ``["age=99", "q1-q9=9", "-5"]``.
     decimal, thousands : str, optional
         The separators of numbers in text. By default they are inferred from each column.
     dates : {"days", "day-first", "month-first"}, optional
@@ -223,28 +223,28 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             The points.
         """
-        rows = self.read(open_table(X), Use(), in_parts=False)
+        rows = self.read(open_table(X), Use())
         rows.weights = check_sample_weight(sample_weight, len(rows.raw))
         self.finish(rows)
         return self._for_table(rows)
 
-    def read(self, table: Table, use: Use, **how: Any) -> RawRows:
+    def read(self, table: Table, use: Use) -> RawRows:
         """Understand the columns of a table by some of its rows, and read all rows."""
         with table.naming():
             forget(self, "lines_", "_pivoted")  # of a former fit
             long, notes = self.per and long_form(table.names), list[Note]()
             if self.per and not long:
                 table, lines = self._understand_lines(table, use)
-                return self._rows(table, use, self.encoder_for(table), lines, **how)
+                return self._rows(table, use, self.encoder_for(table), lines)
             if self.per and long:
                 _check_name(self.per, table.names)
                 names = [name for name in table.names if name not in (self.per, *long)]
-                table = pivoted(table, self.per, long, use, how.get("in_parts"))
+                table = pivoted(table, self.per, long, use)
                 notes.append(Note(table.how_read[-1]))
             encoder = self.understand_columns(table, use)
             if long:
                 self._pivoted = [*long, *(one for one in names if one in self._names_read())]
-            rows = self._rows(table, use, encoder, None, **how)
+            rows = self._rows(table, use, encoder, None)
         self._note_cells(rows.encoder, len(rows.is_used))
         self.notes_ += notes
         return rows
@@ -347,13 +347,13 @@ class Prepare(TransformerMixin, BaseEstimator):
         self.notes_ = [*code_notes, *notes_on_series, *doubts, *notes_on_left_out(found)]
         return Encoder(self.used, {name: cells[name] for name in self._names_read()})
 
-    def _rows(self, table: Table, use: Use, encoder: Encoder, lines: Any, **how: Any) -> RawRows:
+    def _rows(self, table: Table, use: Use, encoder: Encoder, lines: Any) -> RawRows:
         if use.weights is not None:
             plain = self.of_numbers([use.weights], "weights")
             own = plain._cells(table, table.sample, use.weights, (), "number")
             cells = {**encoder.cells, use.weights: own}
             encoder = Encoder([*encoder.columns, *plain.used], cells)
-        rows = points.read_rows(table, encoder, use.of(table), **how)
+        rows = points.read_rows(table, encoder, use.of(table))
         rows.use, rows.lines = use, lines
         return rows
 
@@ -398,7 +398,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         (n_samples, n_features)
             The points.
         """
-        rows = self.read_again(self.as_fitted(X), Use(), in_parts=False)
+        rows = self.read_again(self.as_fitted(X), Use())
         rows.scale(*self.scaling)
         return self._for_table(rows)
 
@@ -425,30 +425,30 @@ class Prepare(TransformerMixin, BaseEstimator):
         """
         return self._joined(self.as_fitted(X), Use())[0].frame()
 
-    def _joined(self, table: Table, use: Use, in_parts: Any = None) -> tuple[Table, Any]:
-        if self.per is None or self.per == table.first.per:
+    def _joined(self, table: Table, use: Use) -> tuple[Table, Any]:
+        reader, read = self.reader_of(table)
+        if self.per is None or self.per not in read:  # these are no lines
             return table, None
         names, lines = {*map(str, self.feature_names_in_)}, None
         if self._pivoted:
-            rows = pivoted(table, self.per, self._pivoted, use, in_parts)
+            rows = pivoted(table, self.per, self._pivoted, use)
             self.as_fitted(rows)  # refuses those that lack columns
         else:
             if {self.per, COUNT, *self._names_read()} <= {*table.first.names}:
                 problem = f'has one row for each "{self.per}" already'
                 raise TableError(f"{table.name} {problem}", "pass the rows of which they were made")
-            rows, _, lines = joined(table, self.per, self.lines_.encoder_for(table), use)
+            rows, _, lines = joined(table, self.per, reader.encoder_for(table), use)
         return rows.choosing({name: name for name in rows.names if name in names}), lines
 
-    def as_fitted(
-        self, X: Any, use: Use | None = None, *, were_chosen: bool = False, model: str = "the model"
-    ) -> Table:
+    def as_fitted(self, X: Any, use: Use | None = None, model: str = "the model") -> Table:
         """Return a table with the columns of the fit that count, by their names in the fit.
 
         Names decide, and places only where the table or the fit has no names, or no name of those
         that were chosen is the same.
         """
         check_is_fitted(self)
-        table, weights = open_table(X), None if use is None else use.weights
+        table, use = open_table(X), use or Use()
+        weights, were_chosen = use.weights, use.columns is not None
         reader, names = self.reader_of(table)
         found, there = columns_in(names, table.names), [n for n in table.names if n != weights]
         is_free = were_chosen and {*there}.isdisjoint(names)
@@ -476,11 +476,11 @@ class Prepare(TransformerMixin, BaseEstimator):
         reader = self if self._pivoted else self.lines_
         return reader, [*(self._pivoted or reader._names_read()), self.per]
 
-    def read_again(self, table: Table, use: Use, **how: Any) -> RawRows:
+    def read_again(self, table: Table, use: Use) -> RawRows:
         """Read the columns of the fit in another table, which `as_fitted` returns."""
         with table.naming():
-            table, lines = self._joined(table, use, how.get("in_parts"))
-            return self._rows(table, use, self.encoder_for(table), lines, **how)
+            table, lines = self._joined(table, use)
+            return self._rows(table, use, self.encoder_for(table), lines)
 
     def encoder_for(self, table: Table) -> Encoder:
         """Find how another table writes the columns of the fit."""
