@@ -387,11 +387,7 @@ class CenterEstimator(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As in `fit`.
 
         Returns
@@ -408,11 +404,7 @@ class CenterEstimator(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As in `fit`.
 
         Returns

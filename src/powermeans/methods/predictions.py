@@ -118,11 +118,7 @@ class Predictions(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As in `fit`.
 
         Returns

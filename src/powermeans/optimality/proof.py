@@ -1,7 +1,5 @@
 """How far a clustering is from the optimum at most: bounds of all points, or of subsets."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time

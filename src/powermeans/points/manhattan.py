@@ -12,8 +12,6 @@ At a center that is a point, the power mean of its distances has a kink of the s
 powers s near zero and few points for each center, centers may thus stay at points for some sweeps.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence

@@ -138,9 +138,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
             The points of the chunk. Rows that are read in parts need not fit into memory: each
             part is one chunk or several. Chunks before an error have taught.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        y, sample_weight
             As in `fit`.
 
         Returns

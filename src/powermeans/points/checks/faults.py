@@ -1,7 +1,5 @@
 """Where in the points a fault is, in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
