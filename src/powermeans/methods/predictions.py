@@ -271,7 +271,6 @@ class Predictions(
     # New points.
 
     def _columns(self) -> Columns:
-        """Return the columns of the points of the fit."""
         names = getattr(self, "feature_names_in_", None)
         return Columns(
             getattr(self, "n_features_in_", None),

@@ -188,7 +188,6 @@ class ManhattanPoints(DirectPoints):
         return weighted, float(objective), float(inertia)
 
     def _nearest(self, centers: FloatArray) -> tuple[Labels, FloatArray]:
-        """Return the label of the center nearest to each point, and its distance."""
         labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
 
         def of_part(rows: slice) -> None:

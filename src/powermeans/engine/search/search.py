@@ -128,7 +128,6 @@ def extend(
 
 
 def _has_enough(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
-    """Return whether no more starts are to be made."""
     if not starts:
         return False
     best = min(starts, key=attrgetter("inertia"))

@@ -342,7 +342,6 @@ def _refuse_impossible(
     total: float,
     each: float,
 ) -> None:
-    """Raise where no clusters can have these sizes."""
     unit, mean = "rows" if each == 1 else "of weight", total / n_clusters
     if size_max is not None and least > most:
         raise ArgumentError(

@@ -292,7 +292,6 @@ class _Search:
         return labels
 
     def means(self, labels: IndexArray, fallback: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mean of each cluster that has a weight, and the weights."""
         weight = self.linked.sample_weight
         sizes = np.bincount(labels, weight, minlength=len(fallback)).astype(np.float64)
         sums = sums_by_label(labels, weight, self.linked.points, len(fallback))
@@ -302,7 +301,6 @@ class _Search:
         return centers, sizes
 
     def inertia(self, centers: Matrix, labels: IndexArray) -> float:
-        """Return the inertia of the groups."""
         weight = self.linked.sample_weight
         return sum(
             float(np.sum(weight[at] * sq_dist[np.arange(len(sq_dist)), labels[at]]))
