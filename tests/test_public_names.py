@@ -127,6 +127,8 @@ def test_names_are_found_by_type_checkers_and_in_the_reference() -> None:
         assert lacks(docstring) == [], name
         to = [entry.partition(" : ")[0].strip() for entry in entries(docstring, "See Also")]
         assert [one for one in to if not is_found_from(name, one)] == [], name
+        if section(docstring, "Parameters"):  # `help` shows annotations as they are written
+            assert "numpy._typing" not in str(inspect.signature(object_named(name))), name
 
 
 IMPORTED = """

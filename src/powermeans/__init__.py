@@ -1,7 +1,5 @@
 """Clustering around centers: power k-means and its family, with scikit-learn's interface."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any

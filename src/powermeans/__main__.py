@@ -1,7 +1,5 @@
 """Run the command ``powermeans``, also as ``python -m powermeans``."""
 
-from __future__ import annotations
-
 import signal
 
 # Until `main` listens, Ctrl-C ends the command at once: Python would show what it imported.

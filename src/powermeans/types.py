@@ -1,7 +1,5 @@
 """Types of the arrays in the package."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

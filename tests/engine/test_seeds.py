@@ -504,14 +504,6 @@ def test_weights_of_a_sample_add_up_to_what_as_many_rows_weigh():
     np.testing.assert_allclose(drawn_sample(numbered(100), None, 25).weights, 1.0)
 
 
-@pytest.mark.parametrize("n_rows", [1, 13, 100])
-def test_it_does_not_depend_on_where_the_rows_are_cut(n_rows):
-    weights = np.random.default_rng(0).uniform(size=100)
-    one, other = (drawn_sample(numbered(100), weights, 20, n_rows=n) for n in (7, n_rows))
-    np.testing.assert_array_equal(one.points, other.points)
-    np.testing.assert_allclose(one.weights, other.weights, rtol=1e-12)
-
-
 def test_samples_stand_for_all_rows_without_bias_and_say_how_much_they_send():
     """Sums over any rows are estimated without bias, also where weights differ widely."""
     rng = np.random.default_rng(0)

@@ -135,15 +135,6 @@ def test_any_distances_give_weights_between_zero_and_one(sq_dist, power):
     assert sq_dist.min() * (1 - 1e-12) <= mean <= sq_dist.max() * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("power", [*POWERS, -math.inf])
-def test_a_zero_distance_takes_all(power):
-    sq_dist = np.array([2.0, 0.0, 1e-300])
-    for function in (power_mean_weights, memberships):
-        np.testing.assert_array_equal(function(sq_dist, power), [0, 1, 0])
-    assert power_mean(sq_dist, power) == 0
-    assert log_power_mean(sq_dist, power) == -math.inf
-
-
 @pytest.mark.parametrize("function", [power_mean_gradient, power_mean_weights, memberships])
 def test_at_minus_infinity_the_first_nearest_takes_all(function):
     sq_dist = np.array([[3.0, 1.0, 1.0], [0.0, 0.0, 0.0]])

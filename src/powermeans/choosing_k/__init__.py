@@ -4,8 +4,6 @@ It works on points that are open, and imports the engine and what is below it. I
 is `powermeans.methods.functions.choose_k`.
 """
 
-from __future__ import annotations
-
 from powermeans.choosing_k.result import ChoiceOfK
 from powermeans.choosing_k.stability import Stability
 

@@ -118,7 +118,6 @@ def _choose_among(
     seed: int,
     listener: ListenerUntil,
 ) -> ChoiceOfK:
-    """Choose among all of these rows."""
     watch = points.watch(listener.heard)
     found, was_stopped = _search(points.rows, question, rng, watch, listener)
     searched = found

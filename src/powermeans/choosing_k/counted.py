@@ -1,7 +1,5 @@
 """Points whose weights are numbers of copies, in memory or in parts, for the search over k."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any, Self
 

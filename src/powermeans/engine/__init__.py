@@ -3,8 +3,6 @@
 It imports the mathematics and the protocol of points, the only way in which it knows points.
 """
 
-from __future__ import annotations
-
 from powermeans.engine.history import SweepState
 from powermeans.engine.path_recorder import PathRecorder
 

@@ -4,8 +4,6 @@ Every fit runs `powermeans.engine.anneal`, which makes the same sweeps and adds 
 history and callbacks.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """How far the points spread, and which distances are only rounding."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Updates around a sweep, and two of them: separate coincident centers, relocate empty ones."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

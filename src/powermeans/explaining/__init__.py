@@ -4,8 +4,6 @@ Rules with a price, queries, numbers that stay from month to month, and levels o
 takes fitted models as they are. No estimator knows of it.
 """
 
-from __future__ import annotations
-
 from powermeans.explaining.explanation import Explanation
 from powermeans.explaining.following import Change
 

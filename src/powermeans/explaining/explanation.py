@@ -247,7 +247,6 @@ def means_of(
 
 
 def _costs(model: Any, X: Any, values: FloatArray, labels: Labels) -> FloatArray:
-    """Return what each row costs at each center."""
     if hasattr(model, "transform"):
         distances = fitted.distances_of(model, X)
         return np.square(distances) if is_squared(model) else distances

@@ -1,7 +1,5 @@
 """The columns of the data behind a model: values, phrases and names, in units and words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Summaries of clusters in numbers, from sums over rows that may come part by part."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How near rows are to their center, and how sure to be in their cluster."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arguments of formulas: values of any type become real numbers, labels and sample weights."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

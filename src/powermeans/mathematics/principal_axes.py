@@ -1,7 +1,5 @@
 """The directions along which points vary most, and by how much."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ counts. Weights are their product. Only `Online` needs more than distances, sinc
 after each point.
 """
 
-from __future__ import annotations
-
 import abc
 import math
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Draws in proportion to a mass."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,8 +4,6 @@ A method is a file, or a folder where it has parts of its own; `base` has what a
 The most used are in `powermeans` itself, and here those that the literature compares with them.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import TYPE_CHECKING, Any
 

@@ -326,7 +326,6 @@ class CenterEstimator(
             self._keep(best)
 
     def _n_runs(self) -> int:
-        """Return how many runs to make."""
         wanted = 1 if self.n_init == "auto" else int(self.n_init)
         if wanted == 1 or self._draws_centers():
             return wanted
@@ -345,7 +344,6 @@ class CenterEstimator(
         return Listener(callback, self._lines() if self.verbose else None, *others)
 
     def _lines(self) -> Any:
-        """Return what prints the lines of `verbose`."""
         is_each = self.verbose > 1
         return Lines(details=is_each, seconds=float(not is_each), first=_FIRST_LINE)
 
@@ -363,7 +361,6 @@ class CenterEstimator(
         return is_hard and has_all
 
     def _keep(self, result: Result) -> None:
-        """Put a run on the estimator."""
         self.cluster_centers_ = result.centers
         if result.labels is None:
             forget(self, "labels_")
@@ -387,11 +384,7 @@ class CenterEstimator(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As in `fit`.
 
         Returns
@@ -408,11 +401,7 @@ class CenterEstimator(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As in `fit`.
 
         Returns

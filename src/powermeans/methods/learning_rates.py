@@ -1,7 +1,5 @@
 """Learning rates: how far a center moves towards a point, or along the gradient, at each step."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from numbers import Real

@@ -499,7 +499,6 @@ class PowerKMeans(CenterEstimator):
         return None if is_factor else given
 
     def _first_effort(self, fit: Fit) -> Effort:
-        """Return the effort with which the search begins."""
         return EFFORTS["fast" if fit.end < math.inf else self.effort][0]
 
     def _powers(self, critical_power: float, fit: Fit) -> Iterable[float | Rule]:

@@ -118,11 +118,7 @@ class Predictions(
 
         Parameters
         ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            The points.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        X, y, sample_weight
             As in `fit`.
 
         Returns
@@ -275,7 +271,6 @@ class Predictions(
     # New points.
 
     def _columns(self) -> Columns:
-        """Return the columns of the points of the fit."""
         names = getattr(self, "feature_names_in_", None)
         return Columns(
             getattr(self, "n_features_in_", None),

@@ -172,7 +172,6 @@ class SelfOrganizingMap(CenterEstimator):
         ]
 
     def _radii(self) -> FloatArray:
-        """Return the radius of each epoch."""
         start = self.radius
         if start is None:
             start = max(max(self._grid().shape) / 2, self.final_radius)

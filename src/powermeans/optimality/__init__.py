@@ -3,8 +3,6 @@
 Bounds work on arrays and import the mathematics and what limits threads; `of_points` opens points.
 """
 
-from __future__ import annotations
-
 from powermeans.optimality.gap import OptimalityGap
 
 __all__ = ["OptimalityGap"]

@@ -1,7 +1,5 @@
 """How far a clustering is from the optimum at most: bounds of all points, or of subsets."""
 
-from __future__ import annotations
-
 import math
 import threading
 import time
@@ -251,7 +249,6 @@ class _Search:
                 return
 
     def _tell(self) -> bool:
-        """Report what is proved, and return whether to stop."""
         so_far = self._so_far()
         answer = None if self.effort.tell is None else self.effort.tell(so_far)
         return so_far.gap <= CLOSED or (isinstance(answer, bool | np.bool_) and bool(answer))

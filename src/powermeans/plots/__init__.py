@@ -5,8 +5,6 @@ Clusters differ in shape and in colours that colour-blind people can tell apart.
 imported when the first plot is drawn; install it with ``pip install "powermeans[plot]"``.
 """
 
-from __future__ import annotations
-
 from powermeans.plots.center_values import center_bars, profiles
 from powermeans.plots.choice import choice_of_k
 from powermeans.plots.scatter import clusters, uncertainty

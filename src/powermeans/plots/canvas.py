@@ -1,7 +1,5 @@
 """Axes, colours and shapes of all plots. They import matplotlib when a plot is made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

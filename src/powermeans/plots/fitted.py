@@ -1,7 +1,5 @@
 """Labels, centers, names and points of a fit, as plots and reports need them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

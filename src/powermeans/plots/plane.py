@@ -1,7 +1,5 @@
 """Points with any number of features, projected to the plane."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Self
 

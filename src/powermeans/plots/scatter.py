@@ -129,7 +129,6 @@ def uncertainty(
 
 
 def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) -> None:
-    """Draw the points of each cluster in its colour and shape."""
     size = _size_of(len(flat))
     style: dict[str, Any] = {"s": size, "alpha": 0.75, "linewidths": 0}
     # Snapped to pixels, the arms of small crosses would have no width.

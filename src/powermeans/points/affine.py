@@ -4,8 +4,6 @@ The height belongs to the point x, lift and slope to the center. A distance that
 number beside each value is affine in pairs.
 """
 
-from __future__ import annotations
-
 import abc
 import math
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Points as they lie along their principal axes, where a search among wide points is cheaper."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 

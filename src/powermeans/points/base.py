@@ -4,8 +4,6 @@ A new kind of points implements the abstract methods of `powermeans.points.proto
 and overrides what it computes faster. Points that lie in a single memory extend `MemoryPoints`.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Iterator

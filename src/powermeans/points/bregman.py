@@ -1,7 +1,5 @@
 """Rows in memory whose distances are a Bregman divergence."""
 
-from __future__ import annotations
-
 import math
 from numbers import Real
 from typing import Any

@@ -1,7 +1,5 @@
 """Sweeps, nearness and greedy seeds by their definitions, for rows without a faster way."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator

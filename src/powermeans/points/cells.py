@@ -1,7 +1,5 @@
 """Sweeps that compare a point only with the centers near its own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

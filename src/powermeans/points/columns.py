@@ -1,9 +1,7 @@
 """The columns of the points of a fit, with which those of new points are compared."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +14,7 @@ class Columns:
     names: tuple[str, ...] | None
     preparation: Any = None
 
-    def check(self, new: Columns, way_out: str) -> None:
+    def check(self, new: Self, way_out: str) -> None:
         """Raise where new points have other columns, or come from a table and these do not."""
         are_other = None not in (self.n_features, new.n_features) and (
             new.n_features != self.n_features

@@ -1,7 +1,5 @@
 """Rows in memory compared by direction: spherical k-means and its soft variants."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """Rows in memory compared by an f-divergence, whose centers follow from means of statistics."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Self
 

@@ -96,7 +96,6 @@ class _Candidates:
         return FarPoint(point, weight, sq_dist, int(found.labels[place]))
 
     def approach(self, center: FloatArray) -> None:
-        """Take one more center into account."""
         sq_dist = self._rows.nearness(center[None, :]).sq_dist()
         is_beyond = (1 - self._rounding) * sq_dist > self._most
         self._is_known &= is_beyond | (self._rounding == 0)

@@ -12,8 +12,6 @@ At a center that is a point, the power mean of its distances has a kink of the s
 powers s near zero and few points for each center, centers may thus stay at points for some sweeps.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
@@ -190,7 +188,6 @@ class ManhattanPoints(DirectPoints):
         return weighted, float(objective), float(inertia)
 
     def _nearest(self, centers: FloatArray) -> tuple[Labels, FloatArray]:
-        """Return the label of the center nearest to each point, and its distance."""
         labels, nearest = np.empty(self.n_points, dtype=np.int32), np.empty(self.n_points)
 
         def of_part(rows: slice) -> None:

@@ -6,8 +6,6 @@ their quotient is the mean of each feature over the points that have it (Chi, Ch
 "k-POD"). Nothing is imputed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 

@@ -4,8 +4,6 @@ This file opens arrays. `powermeans.tensors` and `powermeans.scale` register wha
 imported when the first of it comes.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 from collections.abc import Callable, Iterable

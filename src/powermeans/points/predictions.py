@@ -3,8 +3,6 @@
 Each is a function that dispatches on the kind of points. This file has those of arrays.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable

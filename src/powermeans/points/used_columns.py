@@ -1,9 +1,7 @@
 """Columns of sparse points that have entries; a fit leaves out the others, which are zero."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -21,7 +19,7 @@ class UsedColumns:
     n_columns: int  # of the points, with those that are left out
 
     @classmethod
-    def of(cls, points: AnyMatrix, divergence: Divergence, init: Any = None) -> UsedColumns | None:
+    def of(cls, points: AnyMatrix, divergence: Divergence, init: Any = None) -> Self | None:
         """Return the columns in which points or initial centers have entries, or None for all.
 
         All columns are used unless most are empty and add nothing to the divergence.

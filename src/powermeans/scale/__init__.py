@@ -4,8 +4,6 @@ A fit reads them in parts, once for each pass. A source gives blocks, a partitio
 parts, and each part is opened as points in memory, whose sums add.
 """
 
-from __future__ import annotations
-
 from powermeans.scale.parted_data import PartedData
 
 __all__ = ["PartedData"]

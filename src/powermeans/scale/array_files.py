@@ -109,7 +109,6 @@ def open_npy(path: Path, name: str) -> ArrayFile:
 
 
 def _fill(values: NDArray[Any], file: Any, name: str) -> None:
-    """Fill an array with the next values of a file."""
     values_as_bytes: Any = values.view(np.uint8)
     left = memoryview(values_as_bytes)
     while left:

@@ -1,7 +1,5 @@
 """Rows of one array in memory, or of chunks that are made anew for each pass."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A block of rows, and the protocol of the sources that yield blocks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol

@@ -5,8 +5,6 @@ When the same fit runs again, the journal answers its calls until it ends; the f
 where the killed one was, with the same centers and random numbers.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math

@@ -1,7 +1,5 @@
 """Executors: they call functions on the parts of the rows, and add the results in a fixed order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

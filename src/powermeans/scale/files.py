@@ -1,7 +1,5 @@
 """Rows of NPY and NPZ files, and paths of files in folders."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

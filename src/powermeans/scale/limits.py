@@ -3,8 +3,6 @@
 A small file that grows to much more is likelier made to fill a disk or a memory than to be read.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import IO
 

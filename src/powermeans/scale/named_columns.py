@@ -1,7 +1,5 @@
 """Columns that are chosen by their names, their numbers, or ranges of these."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from powermeans.errors import TableError, listed, nearest

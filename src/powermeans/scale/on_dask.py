@@ -1,7 +1,5 @@
 """Open Dask collections, which are worked on where Dask has them."""
 
-from __future__ import annotations
-
 import abc
 import functools
 import os

@@ -1,13 +1,11 @@
 """Open points that are read part by part: paths, chunks and `PartedData`."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -110,7 +108,7 @@ class OpenedParts(PartedPoints):
         """Yield points and weights of one part after the other, without a pass before."""
         return read_ahead(self.source.read())
 
-    def weighing(self, unit: float) -> OpenedParts:
+    def weighing(self, unit: float) -> Self:
         """Return the same points with weights times `unit`."""
         return type(self)(self.source.weighing(unit), self.needs)
 

@@ -1,7 +1,5 @@
 """Cut the blocks of a source into parts of equal length."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

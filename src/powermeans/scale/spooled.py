@@ -1,7 +1,5 @@
 """Rows that are written once to a temporary file, since they come once or are slow to read."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import tempfile

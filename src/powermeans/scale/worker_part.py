@@ -1,7 +1,5 @@
 """A part of the points in the process that works on it, here or on a cluster."""
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

@@ -1,7 +1,5 @@
 """PyArrow, which is optional and slow to import."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files that are either written whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

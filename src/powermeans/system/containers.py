@@ -4,8 +4,6 @@ A container registers what makes an array of it by `to_array`, and what makes on
 array by `like_given`, in one file: yours, or one that is imported when the first such type comes.
 """
 
-from __future__ import annotations
-
 import functools
 import importlib
 import math

@@ -1,7 +1,5 @@
 """What other packages add: objects that they list as entry points of the group ``powermeans``."""
 
-from __future__ import annotations
-
 import functools
 from importlib.metadata import entry_points
 from typing import Any

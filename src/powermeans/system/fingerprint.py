@@ -1,7 +1,5 @@
 """Fingerprints: texts that are equal for equal values in every process, and differ otherwise."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """How much memory is free, for this process and its control groups."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Labels as one NPY file, written array by array."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from pathlib import Path

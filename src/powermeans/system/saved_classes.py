@@ -1,7 +1,5 @@
 """The classes whose objects files of models may hold: each registers itself where it is defined."""
 
-from __future__ import annotations
-
 from typing import Any, TypeVar
 
 Kind = TypeVar("Kind", bound=type[Any])

@@ -1,7 +1,5 @@
 """How many threads a fit may use."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

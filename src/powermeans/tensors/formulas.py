@@ -229,7 +229,6 @@ def shares(sq_dist: torch.Tensor, exponent: float) -> torch.Tensor:
 
 
 def _less_heights(points: torch.Tensor, planes: Planes) -> torch.Tensor:
-    """Return distances less the heights of the points."""
     slopes, lifts = planes.slopes.to(points.dtype), planes.lifts.to(points.dtype)
     with as_they_are(points):
         return torch.addmm(lifts[None, :], points, slopes.T, alpha=-2)

@@ -43,7 +43,6 @@ _ENTRIES_AT_ONCE = 2**24
 
 @distances.register
 def _distances(points: TorchPoints, centers: Matrix) -> Any:
-    """Return distances on the device."""
     blocks_of = _distance_blocks(points, centers)
     if not points.given.measure.divergence.is_squared:
         return torch.cat(blocks_of)

@@ -45,7 +45,7 @@ class Use:
     names_all: bool = False  # whether a note names all columns with gaps
     columns: Sequence[str | int] | None = None  # those asked for
     in_parts: bool | None = False  # whether into a temporary file; None where their size decides
-    dtype: Any = None  # by default float32 if all columns are
+    dtype: Any = None  # by default float32 if all columns are, or many rows lose nothing by it
     tell: Tell | None = None
 
     @property

@@ -3,11 +3,9 @@
 `docs/understand/how_it_searches.md` explains each step, what it gains, and what did not help.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 
 class Thresholds(NamedTuple):
@@ -63,7 +61,7 @@ class Effort:
     n_annealed: int = 0  # of the best solutions that breathe again with annealing, without swaps
     most_values: float = THRESHOLDS.most_values_swapped  # with more, a sample of these is searched
 
-    def from_seeds(self, n_centers: int, are_given: bool = False) -> Effort:
+    def from_seeds(self, n_centers: int, are_given: bool = False) -> Self:
         """Return the effort with as many starts as it makes with this many centers.
 
         Given centers start annealed and not, so that they never get worse.

@@ -7,8 +7,6 @@ and counts its steps by ``search.count(move)``: a fitted model then has the numb
 ``spent_.moves["move"]``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from operator import attrgetter

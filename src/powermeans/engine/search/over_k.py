@@ -6,8 +6,6 @@ algorithm"), and descend. To shrink from k + 1 to k, remove the center of least 
 Both are halves of breathing in `powermeans.engine.search.moves`. Swaps then mend the solution.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable, Sequence

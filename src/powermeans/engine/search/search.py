@@ -5,8 +5,6 @@ It needs of points a descent from centers by sweeps, the objective of centers, a
 utility of each. Moves of single points and swaps are an ability of some points (`Points.moves`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -130,7 +128,6 @@ def extend(
 
 
 def _has_enough(search: Search, starts: Sequence[Solution], effort: Effort) -> bool:
-    """Return whether no more starts are to be made."""
     if not starts:
         return False
     best = min(starts, key=attrgetter("inertia"))

@@ -1,10 +1,9 @@
 """What the moves of one search share: descents from centers, and the best solution so far."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -43,11 +42,11 @@ class Solution:
         priced = rows.sq_distances(self.centers) + self.prices
         return np.asarray(np.argmin(priced, axis=1), dtype=np.int32)
 
-    def betters(self, other: Solution, by: float = _ROUNDING) -> bool:
+    def betters(self, other: Self, by: float = _ROUNDING) -> bool:
         """Return whether the inertia is lower by more than this share, by default by rounding."""
         return self.inertia < other.inertia * (1 - by)
 
-    def is_new_among(self, others: Sequence[Solution]) -> bool:
+    def is_new_among(self, others: Sequence[Self]) -> bool:
         """Return whether none of the others has this inertia, up to rounding."""
         return all(self.betters(other) or other.betters(self) for other in others)
 

@@ -3,8 +3,6 @@
 It imports the engine, the kinds of points and the mathematics.
 """
 
-from __future__ import annotations
-
 from powermeans.engine.seeds.markov_chain import MarkovChainSeeds
 from powermeans.engine.seeds.parallel import ParallelSeeds
 from powermeans.engine.seeds.tree import TreeSeeds

@@ -181,11 +181,9 @@ class _Inertia:
         self._last: tuple[Points, FloatArray] | None = None
 
     def __call__(self, rows: Points, weights: FloatArray) -> FloatArray:
-        """Return the mass of each point."""
         return weights * self.sq_dist(rows)
 
     def sq_dist(self, rows: Points) -> FloatArray:
-        """Return the squared distances alone."""
         if self._last is None or self._last[0] is not rows:
             self._last = rows, rows.nearness(self._seeds).sq_dist()
         return self._last[1]

@@ -1,7 +1,5 @@
 """The centers that a fit starts from, by its `init`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

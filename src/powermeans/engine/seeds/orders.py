@@ -1,7 +1,5 @@
 """Random orders of points that do not depend on the order of their rows."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

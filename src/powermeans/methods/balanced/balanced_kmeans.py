@@ -71,22 +71,10 @@ class BalancedKMeans(CenterEstimator):
         Number of runs; the one with the lowest cost is kept.
     max_iter : int, default=300
         Largest number of sweeps of a descent.
-    tol : float, default=1e-6
-        As in `PowerKMeans`.
-    stop : StopRule, optional
-        As in `PowerKMeans`.
     divergence : str or Bregman, default="squared_euclidean"
         As in `PowerKMeans`, except "mahalanobis", which learns its covariance; pass
         `divergences.Mahalanobis(covariance)`.
-    missing : {"error", "observed"}, default="error"
-        As in `PowerKMeans`.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the initial centers. An int makes the result reproducible.
-    n_threads : int, optional
-        Number of threads, as in `PowerKMeans`.
-    callback : callable or "progress", optional
-        As in `PowerKMeans`.
-    verbose : int, default=0
+    tol, stop, missing, random_state, n_threads, callback, verbose
         As in `PowerKMeans`.
 
     Attributes
@@ -111,10 +99,8 @@ class BalancedKMeans(CenterEstimator):
         centers.
     n_iter_, history_, n_relocated_, power_, critical_power_, n_separated_, spent_
         As in `PowerKMeans`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------
@@ -356,7 +342,6 @@ def _refuse_impossible(
     total: float,
     each: float,
 ) -> None:
-    """Raise where no clusters can have these sizes."""
     unit, mean = "rows" if each == 1 else "of weight", total / n_clusters
     if size_max is not None and least > most:
         raise ArgumentError(

@@ -5,8 +5,6 @@ centers would follow slowly. Instead it is divided, and where the sum of squares
 clusters are joined to make up for that.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from powermeans.points.opening import open_rows

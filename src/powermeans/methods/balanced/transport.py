@@ -82,7 +82,6 @@ class _Lists:
         return places[np.searchsorted(places, self.starts[:-1])]
 
     def joined(self, others: _Lists) -> _Lists:
-        """Return lists with the entries of both."""
         owners = np.append(self.owners, others.owners)
         centers = np.append(self.centers, others.centers)
         keys = owners * (int(centers.max(initial=0)) + 1) + centers

@@ -393,7 +393,6 @@ class LearnFeatureWeights(Update):
 
 
 def _observed(values: Matrix) -> Matrix:
-    """Return the values that are not missing."""
     return values[~np.isnan(values)]
 
 

@@ -6,8 +6,6 @@ of its own, since squares of tiny or huge values leave the range. Where entries 
 distance is over the observed entries, and linear in (m x, m x^2, m) with the mask m.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 

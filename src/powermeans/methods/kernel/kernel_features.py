@@ -1,7 +1,5 @@
 """Kernels of points, and power k-means in the coordinates that they give."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

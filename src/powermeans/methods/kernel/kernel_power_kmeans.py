@@ -368,7 +368,6 @@ class KernelPowerKMeans(
         return float(f"{1 / mean_sq_dist:.6g}") if mean_sq_dist > 0 else 1.0
 
     def _span_landmarks(self, points: AnyMatrix) -> None:
-        """Learn coordinates in the span of the landmarks."""
         landmarks = points[self.landmark_indices_]
         if not self._is("precomputed"):
             self.landmarks_ = landmarks.astype(np.float64)

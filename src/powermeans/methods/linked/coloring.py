@@ -4,8 +4,6 @@ Nodes are points, or groups of points, and colors are clusters. Kempe's chain of
 color has the nodes that must change between two colors so that it can take the other one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -66,10 +66,8 @@ class LinkedKMeans(CenterEstimator):
     n_iter_, history_, n_relocated_
         As in `PowerKMeans`, of the search without `cannot_link`; then each descent with it is one
         record of `history_`.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the features, if the columns of X have names.
+    n_features_in_, feature_names_in_
+        As in `PowerKMeans`.
 
     See Also
     --------
@@ -220,7 +218,7 @@ class _Search:
     @classmethod
     def among(
         cls, linked: LinkedPoints, apart: Graph, known: IndexArray, model: LinkedKMeans, fit: Fit
-    ) -> _Search:
+    ) -> Self:
         """Return a search among groups, whose points it takes in float64."""
         wide = linked._replace(points=linked.points.astype(np.float64))
         rows = open_rows(wide.points, wide.sample_weight, n_threads=model.n_threads)
@@ -294,7 +292,6 @@ class _Search:
         return labels
 
     def means(self, labels: IndexArray, fallback: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the mean of each cluster that has a weight, and the weights."""
         weight = self.linked.sample_weight
         sizes = np.bincount(labels, weight, minlength=len(fallback)).astype(np.float64)
         sums = sums_by_label(labels, weight, self.linked.points, len(fallback))
@@ -304,7 +301,6 @@ class _Search:
         return centers, sizes
 
     def inertia(self, centers: Matrix, labels: IndexArray) -> float:
-        """Return the inertia of the groups."""
         weight = self.linked.sample_weight
         return sum(
             float(np.sum(weight[at] * sq_dist[np.arange(len(sq_dist)), labels[at]]))

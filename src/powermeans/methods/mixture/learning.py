@@ -1,7 +1,5 @@
 """How a mixture of spherical Gaussians is learned: the M-step, when it ends, and a search."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace

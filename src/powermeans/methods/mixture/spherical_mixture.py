@@ -385,7 +385,6 @@ class SphericalMixture(CenterEstimator):
             )
 
     def _model(self) -> Model:
-        """Return the fitted model."""
         check_is_fitted(self)
         shares = None if self.shares == "equal" else tuple(np.asarray(self.shares_).tolist())
         model = Gaussian(float(self.variance_), shares)
@@ -395,7 +394,6 @@ class SphericalMixture(CenterEstimator):
         return replace(own, variances=tuple(self.variances_.tolist()))
 
     def _n_parameters(self) -> int:
-        """Return the number of free parameters."""
         n_centers = len(self.variances_)
         n_shares = n_centers - 1 if self.shares == "learned" else 0
         n_variances = n_centers if self.covariance_type == "spherical" else 1

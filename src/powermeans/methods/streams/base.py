@@ -138,9 +138,7 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         X : {array-like, sparse matrix} of shape (n_samples, n_features), path or PartedData
             The points of the chunk. Rows that are read in parts need not fit into memory: each
             part is one chunk or several. Chunks before an error have taught.
-        y : None
-            Ignored.
-        sample_weight : array-like of shape (n_samples,), optional
+        y, sample_weight
             As in `fit`.
 
         Returns
@@ -204,7 +202,6 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
             )
 
     def _advanced(self, admitted: Admitted) -> dict[str, Any]:
-        """Return the attributes after a chunk."""
         stream = self._stream_so_far()
         here, dtype = self._opened(admitted), self._widest(stream, admitted)
         if stream is None or isinstance(stream, Waiting):
@@ -281,7 +278,6 @@ class StreamEstimator(CenterEstimator, Generic[Learned]):
         return replace(super()._fitted_needs(), as_wide_as=getattr(self, "cluster_centers_", None))
 
     def _chunk_needs(self) -> Needs:
-        """Return the requirements on the next chunk."""
         if self._stream_so_far() is None:
             return self._needs().of_a_fit(n_points=1, must_differ=False, is_read_once=True)
         return self._fitted_needs()

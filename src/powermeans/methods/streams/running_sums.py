@@ -1,7 +1,5 @@
 """Sums over all batches of a stream, in which later batches count more."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import KW_ONLY, dataclass, replace
 

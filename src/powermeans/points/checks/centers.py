@@ -1,7 +1,5 @@
 """Initial centers, and the centers of a fitted estimator."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse

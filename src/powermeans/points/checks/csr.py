@@ -1,7 +1,5 @@
 """CSR matrices with valid index arrays in canonical form."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where in the points a fault is, in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -78,7 +76,6 @@ def explain_fault(X: Any, name: str, error: Exception) -> None:
 
 
 def _refuse_text(X: Any, name: str, error: Exception) -> None:
-    """Raise if there is text, and say where."""
     for place, value in _texts_in(X):
         raise ArgumentError(
             f"{name} has the {'text' if isinstance(value, str) else type(value).__name__} "
