@@ -93,7 +93,8 @@ class NearnessByDefinition:
 
     def potentials(self, candidates: IndexArray) -> FloatArray:
         sq_dist = self._pairwise(self._points, self._points[candidates])
-        return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
+        with np.errstate(over="ignore"):  # infinite is more than any other
+            return _float64(self._weight @ np.minimum(sq_dist, self._nearest[:, None]))
 
     def add(self, center: FloatArray) -> None:
         sq_dist = self._pairwise(self._points, np.asarray(center)[None, :])
