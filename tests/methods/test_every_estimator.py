@@ -219,6 +219,12 @@ def test_a_distance_does_not_change_with_the_rows_beside_it(kind, n_features, fa
     np.testing.assert_allclose(alone, cdist(points, centers), rtol=1e-5)
 
 
+def test_distances_that_vanish_as_squares_in_float32_keep_their_digits():
+    points = np.vstack([1e-23 * np.arange(1, 9)[:, None], [[20]]]).astype(np.float32)
+    model = pm.KMeans.from_centers(points[:2])
+    np.testing.assert_allclose(model.transform(points), cdist(points, points[:2]), rtol=1e-5)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("kind", "options"),

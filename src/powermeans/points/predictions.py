@@ -99,10 +99,17 @@ def _sq_distances(points: Any, centers: Matrix) -> Matrix:
     dtype = dtype_of_centers(array.dtype)
     if given.weights is not None or not isinstance(points, EuclideanPoints):
         points = EuclideanPoints(array, n_threads=measure.n_threads)
+    sq_dist: Matrix
     if dtype == points.dtype:
-        of_plain: Matrix = points.sq_distances(checked)
-        return of_plain
-    sq_dist = np.empty((points.n_points, len(checked)), dtype)
-    for block, of_block in distances_in_blocks(points, checked):
-        sq_dist[block] = of_block
+        sq_dist = points.sq_distances(checked)
+    else:
+        sq_dist = np.empty((points.n_points, len(checked)), dtype)
+        for block, of_block in distances_in_blocks(points, checked):
+            sq_dist[block] = of_block
+    vanishing = np.flatnonzero((sq_dist < np.finfo(np.float32).tiny).any(axis=1))
+    if dtype == np.float32 and len(vanishing):  # unless these rows are at a center
+        wide = rows_for(measure, array[vanishing].astype(np.float64)).sq_distances(checked)
+        if not np.array_equal(wide > 0, sq_dist[vanishing] >= np.finfo(np.float32).tiny):
+            sq_dist = sq_dist.astype(np.float64)
+            sq_dist[vanishing] = wide
     return sq_dist
