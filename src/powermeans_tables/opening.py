@@ -109,9 +109,8 @@ class TableRows:
         as_read = rows.raw
         for scaler in scalers:
             rows.change(scaler.transform)
-        notes = [*_notes_on_rows(self._whole, prepare, rows)]
-        notes += doubts_on_others(prepare, rows)
-        if isinstance(as_read, np.ndarray) and (scalers or prepare.scale_ != "none"):
+        notes = [*_notes_on_rows(self._whole, prepare, rows), *doubts_on_others(prepare, rows)]
+        if self.paths and isinstance(as_read, np.ndarray) and (scalers or prepare.scale_ != "none"):
             notes += _in_other_units(rows.raw, prepare.get_feature_names_out())
         return PreparedRows(self._whole, prepare, rows, notes, known.preparation, as_read, scalers)
 
@@ -214,10 +213,12 @@ def _points_of(prepare: Prepare, encoder: Encoder, frame: Any) -> FloatArray:
 
 def _read_as_written(prepare: Prepare, told: Prepare, table: Table) -> None:
     """Let a copy of what was fitted read codes and marks as they were told for this table."""
-    reader, _ = prepare.reader_of(table)
+    reader, names = prepare.reader_of(table)
     if reader is not prepare:
         prepare.lines_ = reader = copy.copy(reader)
-    codes = told.codes_of([*map(str, reader.feature_names_in_)], table.name)
+    every = [*dict.fromkeys([*names, *map(str, reader.feature_names_in_)])]
+    is_new = [*told.codes] != [*reader.codes]  # those of the fit are known by its columns
+    codes = told.codes_of(every, table.name) if is_new else {}
     reader.columns_ = [
         replace(one, codes=[*one.codes, *codes.get(one.name, ())]) for one in reader.columns_
     ]
@@ -285,8 +286,7 @@ def _notes_on_rows(table: Table, prepare: Prepare, rows: RawRows) -> Iterator[No
     if n_skipped := int((~use.rows_of(table)).sum()) - len(table.totals):
         yield Note(f"{counted(n_skipped, 'row')} left out by --skip-rows")
     if table.totals:
-        keeps = Argument("keep_totals"), " uses all rows"
-        yield Note(table.said_of_totals, way_out=keeps)
+        yield Note(table.said_of_totals, way_out=(Argument("keep_totals"), " uses all rows"))
     lacking, is_dropped = _lacking_columns(prepare, rows), use.rule == "drop"
     if lacking and (not is_dropped or use.missing == "auto"):
         most_first = sorted(lacking.items(), key=lambda pair: -pair[1])
