@@ -356,9 +356,12 @@ class OpenAndDrop(AtPrice):
 
     def before(self, sweep: Sweep) -> FloatArray:
         """Return the centers that pay; each step to them lowers the objective."""
-        centers = sweep.centers
+        centers, least = sweep.centers, math.inf
         while (paying := self._without_idle(self._with_far(centers))) is not centers:
-            centers = paying
+            cost = float(self.far.weights @ self.far.sq_dist(paying)) + self.penalty * len(paying)
+            if cost >= least:  # by rounding, what is opened would be dropped again and again
+                break
+            centers, least = paying, cost
         return centers
 
     def _with_far(self, centers: FloatArray) -> FloatArray:

@@ -237,9 +237,9 @@ def read_rows(table: Table, encoder: Encoder, use: Use) -> RawRows:
 
 def _dtype_of(table: Table, encoder: Encoder, n_features: int) -> Any:
     """Return float32 where all columns are so, or where many rows lose nothing by it."""
-    heads = [head for _, head in table.heads()]
-    kinds = {head.column(one.name).type for one in encoder.columns for head in heads}
-    are_numbers = all(one.kind == "number" for one in encoder.columns)
+    columns, heads = encoder.columns[:n_features], [head for _, head in table.heads()]
+    kinds = {head.column(one.name).type for one in columns for head in heads}
+    are_numbers = all(one.kind == "number" for one in columns)
     is_narrow = are_numbers and kinds <= {pa.float32(), pa.float16()}
     is_large = 8 * table.n_rows * n_features > _MOST_IN_DOUBLE
     return np.float32 if is_narrow or (is_large and encoder.is_narrow) else np.float64
