@@ -49,7 +49,7 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36789,
-    "lines of powermeans_tables": 11025,
+    "lines of powermeans_tables": 11022,
     "lines of native": 13417,
     "lines of tests": 27780,
     "lines of benchmarks": 5998,

@@ -138,7 +138,7 @@ class _RoundingOfPlanes:
         # Products are in a unit in which none exceeds one, so that far smaller ones vanish.
         extent = max(self._points.max(), -self._points.min()) + np.abs(self._origin).max()
         largest = max(self._heights.max(), np.abs(planes).sum(axis=1).max() * max(extent, 1.0))
-        self._sizes += largest * float(digits.smallest_subnormal / digits.eps)
+        self._sizes += largest * float(digits.tiny)
         n_values = len(planes) if sparse.issparse(self._points) else max(planes.shape)
         self._n_at_once = max(1, _ELEMENTS_AT_ONCE // n_values)
 

@@ -106,10 +106,10 @@ def _sq_distances(points: Any, centers: Matrix) -> Matrix:
         sq_dist = np.empty((points.n_points, len(checked)), dtype)
         for block, of_block in distances_in_blocks(points, checked):
             sq_dist[block] = of_block
-    vanishing = np.flatnonzero((sq_dist < np.finfo(np.float32).tiny).any(axis=1))
-    if dtype == np.float32 and len(vanishing):  # unless these rows are at a center
-        wide = rows_for(measure, array[vanishing].astype(np.float64)).sq_distances(checked)
-        if not np.array_equal(wide > 0, sq_dist[vanishing] >= np.finfo(np.float32).tiny):
+    least = np.finfo(dtype).tiny
+    if dtype == np.float32 and len(rows := np.flatnonzero((sq_dist < least).any(axis=1))):
+        wide = rows_for(measure, array[rows].astype(np.float64)).sq_distances(checked)
+        if not np.array_equal(wide > 0, sq_dist[rows] >= least):  # they are not at a center
             sq_dist = sq_dist.astype(np.float64)
-            sq_dist[vanishing] = wide
+            sq_dist[rows] = wide
     return sq_dist

@@ -61,6 +61,7 @@ def labelled(
 ) -> Labelled:
     """Count the rows of each cluster, and write them if asked for; predict those without labels."""
     model, data, output, names = fitted.model, fitted.data, results.output, fitted.names
+    only_labels = results.labels_only
     tally = _tally(model, data)
     with failures.refusing():
         check_names(names, len(tally.sizes))
@@ -77,7 +78,7 @@ def labelled(
                     data,
                     pieces,
                     lambda: groups(_profile(tally, data, names)),
-                    labels_only=results.labels_only,
+                    labels_only=only_labels,
                 )
             collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
         columns, profile = RowColumns(), _profile(tally, data, names)
@@ -94,13 +95,7 @@ def labelled(
                     {name: values[part] for name, values in columns.items()}
                     for part in gen_batches(len(labels), _ROWS_AT_ONCE)
                 )
-                write_rows(
-                    output,
-                    data,
-                    pieces,
-                    lambda: groups(profile),
-                    labels_only=results.labels_only,
-                )
+                write_rows(output, data, pieces, lambda: groups(profile), labels_only=only_labels)
     done += [] if output is None else [output]
     return Labelled(tally, profile, labels, columns)
 

@@ -322,7 +322,9 @@ def is_since_1970(cells: Cells) -> bool:
     """Return whether numbers count seconds or milliseconds since 1970, as their name says too."""
     if cells.type != "number" or cells.unit or not _is_named(cells.name, _OF_TIMES):
         return False
-    ends = np.array([np.nanmin(cells.numbers), np.nanmax(cells.numbers)]) / _SECONDS_OF_YEAR + 1970
+    if not len(values := cells.numbers[~np.isnan(cells.numbers)]):
+        return False
+    ends = np.array([values.min(), values.max()]) / _SECONDS_OF_YEAR + 1970
     in_ms = (ends - 1970) / 1000 + 1970
     return any(low > _FIRST_YEAR and high < _LAST_YEAR for low, high in (ends, in_ms))
 
