@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from pyarrow import csv
 from tables.answers import clusters_in
 
-from powermeans import KMeans, Prepare, open_table, read_frame
+from powermeans import KMeans, Prepare, load, open_table, read_frame, report, save
 from powermeans.errors import TableError
 from powermeans.scale import limits
 from powermeans_tables.reading import databases, json_lines, sheets
@@ -712,6 +712,12 @@ def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(["place,sales", *rows]), encoding="utf-8")
     with pytest.warns(UserWarning, match="left out as totals: rows 3, 5, 6 of the data"):
         assert read_frame(tmp_path / "a.csv")["sales"].to_pylist() == ["0", "1", "3"]
+    with pytest.warns(UserWarning, match="left out as totals: rows 3, 5, 6 of the data") as told:
+        model = KMeans(2, random_state=0).fit(tmp_path / "a.csv")
+    assert told[0].filename == __file__  # the line of the caller
+    save(model, tmp_path / "model.pm")
+    assert load(tmp_path / "model.pm").labels_.tolist() == model.labels_.tolist()
+    report(model, {"sales": [0, 1, 3]}, tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "euc_kr", "gb18030", "cp1251"])

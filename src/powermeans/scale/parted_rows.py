@@ -242,7 +242,7 @@ class PartedPoints(BasePoints):
         """Return some of the points, which were brought here, as rows in one memory."""
         options: dict[str, Any] = {
             "divergence": self.divergence,
-            "has_missing": self.has_missing and bool(np.isnan(points).any()),
+            "has_missing": self.has_missing and bool(np.isnan(np.asarray(points)).any()),
             "n_threads": self.n_threads,
         }
         if np.all(weights == 1):
