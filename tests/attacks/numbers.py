@@ -307,10 +307,17 @@ def judge(case: Case, model: Any) -> None:
         raise Failure(fault)
     if not hasattr(model, "predict") or np.array_equal(labels, model.predict(case.given)):
         return
-    # Bregman distances are about an origin, which a fit and a prediction choose by their weights.
-    is_bregman = case.subject.distances not in (None, oracle.squared_euclidean, oracle.manhattan)
-    if not is_bregman or fault_of_model(case, model, model.predict(case.given)) is not None:
+    if not are_as_near(case, model, model.predict(case.given)):
         raise Failure("predict gives other labels than the fit")
+
+
+def are_as_near(case: Case, model: Any, labels: Any) -> bool:
+    """Return whether labels may be others than those of a fit, and are of the nearest centers.
+
+    Bregman distances are about an origin, which depends on the rows and on their weights.
+    """
+    is_bregman = case.subject.distances not in (None, oracle.squared_euclidean, oracle.manhattan)
+    return is_bregman and fault_of_model(case, model, labels) is None
 
 
 def fault_of_model(case: Case, model: Any, labels: Any) -> str | None:

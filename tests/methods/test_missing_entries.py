@@ -178,6 +178,23 @@ def test_clusters_with_a_price_are_settled(effort, weights):
         assert DPMeans.penalty_for(points, 4, missing="observed") > 0
 
 
+def test_a_cluster_that_rounding_opens_and_drops_does_not_keep_a_fit_from_ending():
+    rng = np.random.default_rng(1829)
+    points = rng.normal(size=(40, 16)) + 20 * np.repeat([[1], [0]], 20, axis=0)
+    points[0] *= 1e27
+    points[rng.random(points.shape) < 0.2] = np.nan
+    model = DPMeans(n_clusters_wanted=3, missing="observed", random_state=0).fit(points)
+    assert sorted(np.bincount(model.labels_)) == [1, 39]
+
+
+def test_the_sums_of_light_points_keep_their_digits_beside_a_heavy_one():
+    points = np.array([[8.0, 10.0], [-1.0, np.nan], [-0.1, -0.2]])
+    weights = np.array([1e-12, 1e-8, 1e18])
+    model = pm.PowerKMeans(2, missing="observed", random_state=0)
+    model.fit(points, sample_weight=weights)  # no objective rises
+    assert model.inertia_ == pytest.approx(1e-12 * (8.1**2 + 10.2**2), rel=1e-9, abs=0)
+
+
 OF_WHOLE_POINTS = [pm.PowerKMeans(K), FuzzyCMeans(K), EntropyWeightedPowerKMeans(K), DPMeans(300.0)]
 OF_WHOLE_POINTS += [DPMeans(n_clusters_wanted=K, effort="fast"), SphericalMixture(K)]
 OF_WHOLE_POINTS += [SphericalMixture(K, covariance_type="spherical", shares="learned")]

@@ -126,6 +126,9 @@ def test_features_count_alike_at_given_centers_and_the_objective_falls_in_hard_s
     np.testing.assert_array_equal(model.feature_weights_, [0.5, 0.5])
     np.testing.assert_allclose(model.transform([[2.0, 3.0]]), np.sqrt([[4.0, 2.5]]), rtol=1e-15)
     assert model.predict([[2.0, 3.0]]) == [1]
+    model = EntropyWeightedPowerKMeans.from_centers([[1e-134, 1e-134, 1e-134]])
+    close = model.transform([[0.0] * 3, [1e-161] * 3])
+    np.testing.assert_allclose(close, 1e-134, rtol=1e-12)
     points = np.column_stack([np.arange(7.0), np.full(7, -0.379)])
     weights = np.array([0.0, 1.0, 2.0, 1.0, 0.0, 0.0, 0.0])
     model = EntropyWeightedPowerKMeans(6, random_state=0)

@@ -99,22 +99,23 @@ SOME, AT_ROW_7 = np.random.default_rng(0).normal(size=(9, 2)), np.eye(9, 2, -7)
 
 @pytest.mark.filterwarnings("ignore:overflow")
 @pytest.mark.parametrize(
-    ("divergence", "points", "message"),
+    ("divergence", "points", "weight", "message"),
     [
-        (Mahalanobis(np.eye(3)), SOME, "covariance is of 3 features, but X has 2"),
-        (CONCAVE, SOME, "not strictly convex at the mean"),
-        ("gamma", np.full((3, 1), 2e-259), r"the mean of X, 2e-259 in feature 0, .*: scale X"),
-        ("wald", np.full((3, 1), 2e-153), r"the mean of X, 2e-153 in feature 0, .*: scale X"),
-        ("wald", np.full((3, 1), 2e-259), r"the mean of X, 2e-259 in feature 0, .*: scale X"),
-        (Mahalanobis(np.eye(2) * 1e-250), 1e100 * SOME, "infinitely far from the mean"),
-        ("hellinger", 1 - 2 * AT_ROW_7, "row 7, column 0: Hellinger is for numbers of at least"),
-        ("pearson", 1 - 2 * AT_ROW_7, "row 7, column 0: ChiSquared is for numbers of at least"),
-        ("jeffreys", 1 - AT_ROW_7, "row 7, column 0: Jeffreys is for positive numbers"),
+        (Mahalanobis(np.eye(3)), SOME, 1, "covariance is of 3 features, but X has 2"),
+        (CONCAVE, SOME, 1, "not strictly convex at the mean"),
+        ("gamma", np.full((3, 1), 2e-259), 1, r"the mean of X, 2e-259 in feature 0, .*: scale X"),
+        ("wald", np.full((3, 1), 2e-153), 1, r"the mean of X, 2e-153 in feature 0, .*: scale X"),
+        ("wald", np.full((3, 1), 2e-259), 1, r"the mean of X, 2e-259 in feature 0, .*: scale X"),
+        (Mahalanobis(np.eye(2) * 1e-250), 1e100 * SOME, 1, "infinitely far from the mean"),
+        ("wald", 1e-82 + 1e-82 * AT_ROW_7, 1e276, "infinitely far from the mean .* sample_weight"),
+        ("hellinger", 1 - 2 * AT_ROW_7, 1, "row 7, column 0: Hellinger is for numbers of at least"),
+        ("pearson", 1 - 2 * AT_ROW_7, 1, "row 7, column 0: ChiSquared is for numbers of at least"),
+        ("jeffreys", 1 - AT_ROW_7, 1, "row 7, column 0: Jeffreys is for positive numbers"),
     ],
 )
-def test_points_that_a_divergence_cannot_measure_are_an_error(divergence, points, message):
+def test_points_that_a_divergence_cannot_measure_are_an_error(divergence, points, weight, message):
     with pytest.raises(ValueError, match=message):
-        PowerKMeans(2, divergence=divergence).fit(points)
+        PowerKMeans(2, divergence=divergence).fit(points, sample_weight=len(points) * [weight])
 
 
 def test_a_shared_covariance_is_learned_where_clusters_are_thin_and_an_error_before():

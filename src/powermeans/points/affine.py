@@ -245,12 +245,13 @@ class PairedPoints(AffinePoints):
 def medians_of_some(points: Matrix, sample_weight: FloatArray | None = None) -> FloatArray:
     """Return the median of some entries of each column, NaN where none of them is observed.
 
-    Unlike the mean, it stays with most points however far away a few are. Points of no weight do
-    not count.
+    Unlike the mean, it stays with most of the weight however far away a few points are.
     """
-    weights = np.ones(len(points)) if sample_weight is None else sample_weight
-    counted = np.flatnonzero(weights > 0)
-    chosen = counted[:: -(-len(counted) // _POINTS_FOR_MEDIAN)]
+    has_none = sample_weight is None or not sample_weight.any()
+    weights = np.ones(len(points)) if has_none else np.asarray(sample_weight)
+    up_to, n_chosen = np.cumsum(weights), min(int(np.count_nonzero(weights)), _POINTS_FOR_MEDIAN)
+    places = (np.arange(n_chosen) + 0.5) / n_chosen * up_to[-1]
+    chosen = np.searchsorted(up_to, places, side="right")
     some = np.sort(points[chosen], axis=0)  # NaN come last
     middle = np.count_nonzero(~np.isnan(some), axis=0) // 2
     return np.asarray(np.take_along_axis(some, middle[None], axis=0)[0], dtype=np.float64)

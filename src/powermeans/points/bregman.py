@@ -66,7 +66,7 @@ class BregmanPoints(AffinePoints):
             tangent = self._tangent_of(divergence)
             nowhere = np.zeros(self.n_points, dtype=np.int32)
             heights = self._distances_to_own(nowhere, tangent[None, :])
-            check_heights(heights, divergence)
+            check_heights(heights, divergence, self.total_weight)
             few = as_float64(self._points[:_PAIRED])
             _compare_moves(divergence, divergence.between(few, tangent[None]), heights[: len(few)])
         except BaseException:
@@ -79,8 +79,7 @@ class BregmanPoints(AffinePoints):
     def _tangent_of(self, divergence: Bregman) -> FloatArray:
         """Return the mean; where any place will do, a median, which stays with most points."""
         if divergence.is_quadratic and not sparse.issparse(self._points):
-            is_weighted = self._weights is not None and self._weights.any()
-            return medians_of_some(self._points, self._weights if is_weighted else None)
+            return medians_of_some(self._points, self._weights)
         return np.asarray(divergence.inside(self._weighted_mean()[None, :])[0])
 
     def planes(self, centers: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -241,13 +240,15 @@ def _middle_of(values: FloatArray) -> float:
     return float(np.sort(values)[len(values) // 2])
 
 
-def check_heights(heights: FloatArray, divergence: Bregman, first_row: int = 0) -> None:
-    """Raise where a point is infinitely far from the mean; `first_row` is the row of the first."""
-    if not np.isfinite(heights).all():
-        row = first_row + int(np.argmin(np.isfinite(heights)))
+def check_heights(
+    heights: FloatArray, divergence: Bregman, total_weight: float, first_row: int = 0
+) -> None:
+    """Raise where the weight of all, so far from the mean as a point, would be infinite."""
+    row = int(np.argmax(heights))
+    if not math.isfinite(float(heights[row]) * max(total_weight, 1.0)):
         raise ValueError(
-            f"row {row} of X is infinitely far from the mean by {divergence!r}: scale X, or the "
-            "parameters of the divergence"
+            f"row {first_row + row} of X is infinitely far from the mean by {divergence!r}: scale "
+            "X, sample_weight, or the parameters of the divergence"
         )
 
 

@@ -63,7 +63,7 @@ class ObservedPoints(PairedPoints):
         is_missing = np.isnan(points)
         self._given = points
         self._means = _observed_means(points, is_missing)
-        self._shift = observed_medians(points)
+        self._shift = observed_medians(points, sample_weight)
         self._unit = float(power_of_two_above(np.nanmax(largest_from(self._shift, points))))
         self.n_features = points.shape[1]
         pairs = np.empty((len(points), 2 * points.shape[1]), dtype=points.dtype)

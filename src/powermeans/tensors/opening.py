@@ -227,7 +227,7 @@ class TorchBregmanPoints(TorchPoints):
         heights = torch.empty(self.n_points, dtype=self._view.wide, device=self._points.device)
         for rows, block in _on_host(self._points):
             found = self.divergence.heights(block, self._tangent)
-            check_heights(found, self.divergence, rows.start)
+            check_heights(found, self.divergence, self.total_weight, rows.start)
             heights[rows] = self._there(found, heights.dtype)
         return heights
 

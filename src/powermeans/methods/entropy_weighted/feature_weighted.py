@@ -126,11 +126,12 @@ class FeatureWeightedPoints(PairedPoints):
         )
 
     def _from_differences(self, differences: FloatArray, beside: FloatArray) -> FloatArray:
-        return np.asarray(np.einsum("ijf,ijf,f->ij", differences, differences, self._prices))
+        differences = differences * self._roots  # the root's square may leave the range
+        return np.asarray(np.einsum("ijf,ijf->ij", differences, differences))
 
     def _distances_between(self, rows: slice | IndexArray, centers: FloatArray) -> FloatArray:
         differences = self._given[rows].astype(np.float64) - centers
-        return np.asarray(np.nansum(np.square(differences / self._unit) * self._prices, axis=1))
+        return np.asarray(np.nansum(np.square(differences / self._unit * self._roots), axis=1))
 
     def _distances_of(self, indices: IndexArray, centers: FloatArray) -> FloatArray:
         by_center = [self._distances_between(indices, center) for center in centers]
@@ -180,7 +181,7 @@ class FeatureWeightedPoints(PairedPoints):
         """Return points whose squared Euclidean distances are those of these rows."""
         # Features of less weight hardly change a distance.
         used = np.flatnonzero(self.feature_weights > 1e-9)
-        points = np.asarray(self._points)[:, used] * np.sqrt(self._prices[used])
+        points = np.asarray(self._points)[:, used] * self._roots[used]
         return np.where(np.isnan(self._given[:, used]), np.nan, points)
 
     def means(self, members: IndexArray, labels: Labels, n_centers: int) -> FloatArray:
@@ -197,7 +198,11 @@ class FeatureWeightedPoints(PairedPoints):
     @property
     def _prices(self) -> FloatArray:
         """Return the factors of squared differences in the unit."""
-        return np.asarray(self.feature_weights * np.square(self._unit / self.scales))
+        return np.asarray(np.square(self._roots))
+
+    @property
+    def _roots(self) -> FloatArray:
+        return np.asarray(np.sqrt(self.feature_weights) * (self._unit / self.scales))
 
     def mean_variance(self) -> float:
         in_unit = self._column_variance[: self.n_features]
