@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from pyarrow import csv
 from tables.answers import clusters_in
 
-from powermeans import KMeans, Prepare, open_table, read_frame
+from powermeans import KMeans, Prepare, load, open_table, read_frame, report, save
 from powermeans.errors import TableError
 from powermeans.scale import limits
 from powermeans_tables.reading import databases, json_lines, sheets
@@ -127,19 +127,11 @@ FIRST_ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("last", "n_totals"),
-    [
-        ("Total,9,6", 1),
-        ("12 runs,,", 1),
-        ("12,,", 0),
-        ("12 kg,,", 0),
-        ("Run 12,,", 0),
-        ("12 runs,5,", 0),
-    ],
+    "last", ["Total,9,6", "12 runs,,", "12,,", "12 kg,,", "Run 12,,", "12 runs,5,"]
 )
-def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, n_totals, tmp_path):
+def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, tmp_path):
     (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")
-    assert len(open_table(tmp_path / "a.csv").totals) == n_totals
+    assert len(open_table(tmp_path / "a.csv").totals) == (last in ("Total,9,6", "12 runs,,"))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])
@@ -712,6 +704,12 @@ def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
     (tmp_path / "a.csv").write_text("\n".join(["place,sales", *rows]), encoding="utf-8")
     with pytest.warns(UserWarning, match="left out as totals: rows 3, 5, 6 of the data"):
         assert read_frame(tmp_path / "a.csv")["sales"].to_pylist() == ["0", "1", "3"]
+    with pytest.warns(UserWarning, match="left out as totals: rows 3, 5, 6 of the data") as told:
+        model = KMeans(2, random_state=0).fit(tmp_path / "a.csv")
+    assert told[0].filename == __file__  # the line of the caller
+    save(model, tmp_path / "model.pm")
+    assert load(tmp_path / "model.pm").labels_.tolist() == model.labels_.tolist()
+    report(model, {"sales": [0, 1, 3]}, tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "euc_kr", "gb18030", "cp1251"])

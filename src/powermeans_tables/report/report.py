@@ -24,11 +24,13 @@ from powermeans.system.containers import is_dask, to_array
 from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.report.details import Section, details
 from powermeans_tables.report.overview import map_data, map_of, overview
+from powermeans_tables.report.profile import without_names
 from powermeans_tables.report.rows import Rows
 from powermeans_tables.report.subject import Subject
 from powermeans_tables.report.text import escaped
 
 
+@without_names()  # of columns, which points of a table lack
 def report(
     model: Any,
     X: PointsLike,

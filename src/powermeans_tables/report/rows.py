@@ -14,7 +14,7 @@ from powermeans.explaining.sureness import ways_to_others
 from powermeans.plots import fitted
 from powermeans.types import FloatArray, IndexArray, Labels
 from powermeans_tables.cells.column import values_of
-from powermeans_tables.report.profile import in_own_units, without_names
+from powermeans_tables.report.profile import in_own_units
 from powermeans_tables.report.subject import Subject
 
 # A row is sure to be in its cluster on the first third of the way to any other: where a group is
@@ -50,8 +50,7 @@ class Rows:
         share = np.divide(of_all, of_sample, out=np.zeros_like(of_all), where=of_sample > 0)
         given, distances = fitted.rows_of(subject.given, places), None
         if hasattr(subject.model, "transform"):
-            with without_names():
-                distances = fitted.distances_of(subject.model, given)
+            distances = fitted.distances_of(subject.model, given)
         away = None if distances is None else distances[np.arange(len(mine)), mine]
         ways, names = None, _identifiers(subject, places)
         if distances is not None and len(of_all) > 1:
