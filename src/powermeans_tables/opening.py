@@ -19,7 +19,7 @@ from powermeans.scale.named_columns import numbers_of, places_of
 from powermeans.types import FloatArray
 from powermeans_tables.cells.column import as_frame
 from powermeans_tables.preparing.kinds import OF_A_FIT, OF_WEIGHTS
-from powermeans_tables.preparing.notes import Note
+from powermeans_tables.preparing.notes import DOUBTED, Note
 from powermeans_tables.preparing.points import Encoder, RawRows, Use
 from powermeans_tables.preparing.prepare import Prepare, doubts_on_others
 from powermeans_tables.reading.files import open_table
@@ -284,24 +284,24 @@ def _notes_on_rows(table: Table, prepare: Prepare, rows: RawRows) -> Iterator[No
     if table.how_read:
         yield Note(f"read: {'; '.join(table.how_read)}")
     if n_skipped := int((~use.rows_of(table)).sum()) - len(table.totals):
-        yield Note(f"{counted(n_skipped, 'row')} left out by --skip-rows")
+        yield Note(f"{counted(n_skipped, 'row')} left out", False, [Argument("skip_rows")], True)
     if table.totals:
-        yield Note(table.said_of_totals, way_out=(Argument("keep_totals"), " uses all rows"))
+        yield Note(table.said_of_totals, False, (Argument("keep_totals"), " uses all rows"), True)
     lacking, is_dropped = _lacking_columns(prepare, rows), use.rule == "drop"
     if lacking and (not is_dropped or use.missing == "auto"):
         most_first = sorted(lacking.items(), key=lambda pair: -pair[1])
         listed = [f'{n} in "{name}"' for name, n in most_first]
         told = some(listed, len(listed) if use.names_all else 4)
         said = f"missing values: {told}, of {rows.n_given} rows; "
-        then, way_out = "distances use the values that are present", list[str | Argument]()
+        then, leave_out = "distances use the values that are present", list[str | Argument]()
         if is_dropped:
             then = f"such rows are left out, since {use.why_whole}"
         elif use.may_drop:
-            way_out = [Argument("missing", "drop"), " leaves those rows out"]
-        yield Note(said + then, is_dropped, way_out)
+            leave_out = [Argument("missing", "drop"), " leaves those rows out"]
+        yield Note(said + then, is_dropped, leave_out)
     if n_left_out := rows.n_given - int(rows.is_used.sum()):
         what = "with missing values" if is_dropped else "without any value"
-        yield Note(f"left out: {counted(n_left_out, 'row')} {what}")
+        yield Note(f"left out: {counted(n_left_out, 'row')} {what}", is_of_rows=True)
 
 
 def _in_other_units(points: FloatArray, names: Sequence[str]) -> Iterator[Note]:
@@ -318,10 +318,12 @@ def _in_other_units(points: FloatArray, names: Sequence[str]) -> Iterator[Note]:
 
 def _warn_of(rows: PreparedRows, *, is_new: bool) -> None:
     """Warn once of what is in doubt, and of what a fit left out of a table."""
-    of_fit = ("left out as totals", "left out:") if is_new else ()
-    said = [note.text for note in rows.notes if note.is_doubt or note.said.startswith(of_fit)]
-    left_out = [one for one in rows.prepare.columns_ if not one.is_used and one.kind != "place"]
-    lost = [f'"{one.name}" ({one.kind}: {one.why})' for one in left_out]
+    said = [one.text for one in rows.notes if one.is_doubt or (one.is_of_rows and is_new)]
+    lost = [
+        f'"{one.name}" ({one.kind}: {one.why})'
+        for one in rows.prepare.columns_
+        if not one.is_used and one.kind != "place" and one.why not in DOUBTED  # which notes tell
+    ]
     said += [f"left out {some(lost, 8)}"] * bool(lost and is_new)
     if said:
         where = " (model.preparation_ tells all of it)" * is_new

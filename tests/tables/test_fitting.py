@@ -223,7 +223,7 @@ def test_declared_codes_and_skipped_rows_are_remembered_and_left_out(run):
     options = "--missing-values x=-999 --skip-rows 61 -o r.csv -m m.pm -q"
     ended = run("fit data.csv -k 2", *options.split())
     assert ended.err == ""
-    assert "1 row left out by --skip-rows" in ended.out.splitlines()
+    assert "1 row left out (--skip-rows)" in ended.out.splitlines()
     *clusters, total = clusters_in("r.csv")
     assert total == ""
     assert clusters == [clusters[0], clusters[1]] * 30

@@ -73,7 +73,7 @@ TOTALS = "left out as totals: row 1501 of the data (--keep-totals uses all rows)
         ("--weights n", "size: rows; share: of the weight"),
         ("--missing drop --scale minmax --as n=ignore", "left out: 316 rows with missing values"),
         ("--dates days --as n=ignore", TOTALS),
-        ("--skip-rows 5-7,1501 --as n=ignore", "3 rows left out by --skip-rows"),
+        ("--skip-rows 5-7,1501 --as n=ignore", "3 rows left out (--skip-rows)"),
     ],
 )
 def test_rows_in_parts_tell_and_write_what_they_do_in_memory(options, shown, shop, run):

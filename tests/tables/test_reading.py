@@ -127,19 +127,11 @@ FIRST_ROWS = [
 
 
 @pytest.mark.parametrize(
-    ("last", "n_totals"),
-    [
-        ("Total,9,6", 1),
-        ("12 runs,,", 1),
-        ("12,,", 0),
-        ("12 kg,,", 0),
-        ("Run 12,,", 0),
-        ("12 runs,5,", 0),
-    ],
+    "last", ["Total,9,6", "12 runs,,", "12,,", "12 kg,,", "Run 12,,", "12 runs,5,"]
 )
-def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, n_totals, tmp_path):
+def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, tmp_path):
     (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")
-    assert len(open_table(tmp_path / "a.csv").totals) == n_totals
+    assert len(open_table(tmp_path / "a.csv").totals) == (last in ("Total,9,6", "12 runs,,"))
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])

@@ -56,11 +56,11 @@ def read_for(model: Any, path: str, files: DataFiles, table: Table) -> PreparedR
             "rows with missing values out by --missing drop"
         )
     how = _how(files, "" if takes_missing else "the model was fitted without missing values")
-    names, prepare = getattr(model, "feature_names_in_", None), preparation_of(model)
+    names = getattr(model, "feature_names_in_", None)
     named = None if names is None else (*map(str, names),)
-    known = Columns(model.n_features_in_, named, prepare)
-    steps: list[Any] = [step for _, step in getattr(model, "steps", [])[:-1]]
-    scalers = [one for one in steps if not isinstance(one, Prepare)]
+    known = Columns(model.n_features_in_, named, preparation_of(model))
+    steps: list[Any] = getattr(model, "steps", [])[:-1]
+    scalers = [one for _, one in steps if not isinstance(one, Prepare)]
     with failures.refusing(name=files.name), failures.reading(files.name):
         found = TableRows(table, files.asked_columns, files.weights, Prepare(**files.written))
         rows = _in_parts(files, found.as_known(known, path, scalers, **how))

@@ -24,6 +24,7 @@ _LEFT_OUT = {
     kinds.CURRENCIES: ("amounts are in several currencies", ["convert them to one"]),
     kinds.LISTS: ("cells contain lists", []),
 }
+DOUBTED = {OF_WEIGHTS, *(why for why, (_, to_do) in _LEFT_OUT.items() if to_do)}
 _FEW = 0.05  # of the rows
 _MOST_FAR = 8
 _REPEATS = {1: 2.0, 2: 1.2}  # rows of each thing, and of each person, if they are lines
@@ -36,6 +37,7 @@ class Note:
     said: str
     is_doubt: bool = False  # whether it may make the result worthless
     way_out: Sequence[str | Argument] = ()
+    is_of_rows: bool = False  # whether it is of rows that are left out
 
     @property
     def text(self) -> str:

@@ -1,4 +1,1 @@
-"""People's files as tables of Arrow: texts as they are written, and columns of types.
-
-`frames` is the door; a new kind of file is a line there.
-"""
+"""People's files as tables of Arrow. `formats` has a line for each kind of file."""

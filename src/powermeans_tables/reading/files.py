@@ -196,11 +196,10 @@ def _as_file(path: Path, options: dict[str, Any], opened: ExitStack) -> File:
         raise TableError(missing_path(path))
     elif not path.is_file() or not is_utf8(path):
         # A pipe can be read only once, and PyArrow opens no other names.
-        is_stored = path.is_file()
         if path.is_char_device():
             raise TableError(f"{path} is a device: pass a file, or - for standard input")
         with open(path, "rb") as stream:
-            size = path.stat().st_size if is_stored else None
+            size = path.stat().st_size if path.is_file() else None
             path = _copied(stream, name, size, opened)
     file = File(path, name, dict(options))
     for mark, module in PACKED.items():

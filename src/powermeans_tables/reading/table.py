@@ -187,8 +187,7 @@ class Table(Stream):
         found = copy.copy(self)
         found._chosen = {new: self._chosen[old] for new, old in columns.items()}
         found.names = tuple(columns)
-        forget(found, "units")
-        forget(found, "lists")
+        forget(found, "units", "lists")
         return found
 
     @property
