@@ -25,7 +25,7 @@ __all__ = [
 def warn_caller(message: str | Warning, category: type[Warning] | None = None) -> None:
     """Warn about the nearest calling line outside the package and scikit-learn."""
     frame, level = sys._getframe(1), 2
-    ours = ("powermeans", "sklearn", "functools")  # the last dispatches
+    ours = ("powermeans.", "powermeans_", "sklearn.", "functools")  # the last dispatches
     while frame.f_globals.get("__name__", "").startswith(ours) and frame.f_back:
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

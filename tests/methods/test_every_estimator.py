@@ -416,7 +416,7 @@ def test_a_warning_names_the_line_of_the_caller(model: Any, points: Any, method:
 
 def test_only_lines_of_ours_are_passed_over_by_warnings() -> None:
     assert warned(lambda X: pm.k_means(X, 4), COPIES) == {__file__}
-    scope: dict[str, Any] = {"__name__": "powermeans_of_another", "warn_caller": warn_caller}
+    scope: dict[str, Any] = {"__name__": "sklearn_of_another", "warn_caller": warn_caller}
     exec(compile("def act(_): warn_caller('note', UserWarning)", "other.py", "exec"), scope)
     assert warned(scope["act"], None) == {"other.py"}
 

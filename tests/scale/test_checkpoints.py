@@ -414,6 +414,7 @@ def test_neither_for_the_power_of_a_sample(file, state, reads):
 
 
 def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(file, reads):
+    np.save(file, np.where(POINTS > 4, np.nan, POINTS))
     data, states = open_data(file, rows_per_part=1000), []
     PowerKMeans(6, missing="observed", random_state=0, callback=states.append).fit(data)
     in_a_breath = max(state.sweep for state in states if len(state.centers) > 6)
@@ -423,8 +424,7 @@ def test_an_interrupted_fit_reads_nothing_more_and_keeps_what_was_accepted(file,
         (KeyboardInterrupt, "balanced", in_a_breath),
     ):
         ends = Ends(error, n_sweeps, reads)
-        options = {"missing": "observed", "effort": effort, "callback": ends}
-        model = PowerKMeans(6, random_state=0, **options)
+        model = PowerKMeans(6, missing="observed", effort=effort, callback=ends, random_state=0)
         with pytest.raises(error, match="now"):
             model.fit(data)
         assert reads == []
