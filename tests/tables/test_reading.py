@@ -15,6 +15,7 @@ import sys
 import tempfile
 import threading
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from hypothesis import strategies as st
 from pyarrow import csv
 from tables.answers import clusters_in
 
+import powermeans as pm
 from powermeans import KMeans, Prepare, load, open_table, read_frame, report, save
 from powermeans.errors import TableError
 from powermeans.scale import limits
@@ -709,7 +711,12 @@ def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
     assert told[0].filename == __file__  # the line of the caller
     save(model, tmp_path / "model.pm")
     assert load(tmp_path / "model.pm").labels_.tolist() == model.labels_.tolist()
-    report(model, {"sales": [0, 1, 3]}, tmp_path / "page.html")
+    assert load(tmp_path / "model.pm").preparation_.notes_ == []
+    report(model, rows := {"sales": [0, 1, 3]}, tmp_path / "page.html")
+    with pytest.warns(UserWarning, match="a.csv: left out as totals: rows 3, 5, 6 of the data"):
+        assert Prepare().fit_transform(tmp_path / "a.csv").shape == (3, 1)
+    for told in (pm.explain, pm.merge_tree, partial(pm.what_changed, model)):
+        assert str(told(model, tmp_path / "a.csv")) == str(told(model, rows))
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "euc_kr", "gb18030", "cp1251"])

@@ -199,7 +199,9 @@ def explain(
     features, values = in_units(model, X)
     counts = check_sample_weight(sample_weight, len(labels))
     weights = np.ones(len(labels)) if counts is None else counts
-    costs = _costs(model, X, values, labels)
+    costs, is_used = _costs(model, X, values, labels), labels >= 0  # of a file some may not be
+    labels, values = labels[is_used], values[is_used]
+    weights, costs = weights[is_used], costs[is_used]
     most = _ROWS if values.shape[1] < _WIDE else _ROWS_OF_WIDE
     rows, of_sample = _sample(labels, weights, costs.shape[1], most)
     grower = Grower(

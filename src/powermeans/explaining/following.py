@@ -254,8 +254,9 @@ def what_changed(old: Any, new: Any, X: Any) -> Change:
     was, is_now = fitted.centers_of(last_of(old)), fitted.centers_of(last_of(new))
     flows = _shared(labels, former, len(is_now), len(was)).T
     own = np.asarray(to_array(getattr(last_of(old), "labels_", former)))
+    own = own[own >= 0]  # others are of rows of a file that were left out
     shares_before = [*np.bincount(own, minlength=len(was)) / len(own), 0.0]
-    shares_now = [*np.bincount(labels, minlength=len(is_now)) / len(labels), 0.0]
+    shares_now = [*flows.sum(axis=0) / flows.sum(), 0.0]
     same = _same(flows.T)
     pairs = [(int(i), j) for j, i in enumerate(same)]
     pairs += [(i, -1) for i in range(len(was)) if i not in same]
@@ -272,7 +273,7 @@ def what_changed(old: Any, new: Any, X: Any) -> Change:
     }
     rows = list(zip(*table.values(), strict=True))
     table["what"] = [_told(*row, flows=flows) for row in rows]
-    stayed = sum(flows[i, j] for i, j in pairs if min(i, j) >= 0) / len(labels)
+    stayed = sum(flows[i, j] for i, j in pairs if min(i, j) >= 0) / flows.sum()
     return Change(table, flows, float(stayed))
 
 
@@ -300,7 +301,8 @@ def _most(words: str, counts: IndexArray) -> str:
 
 def _spreads(model: Any, X: Any, labels: Labels, n_clusters: int) -> FloatArray:
     """Return the root of the mean squared distance of the rows of each cluster to its center."""
-    own = fitted.distances_of(model, X)[np.arange(len(labels)), labels]
+    own = fitted.distances_of(model, X)[np.arange(len(labels)), labels][labels >= 0]
+    labels = labels[labels >= 0]
     sizes = np.maximum(np.bincount(labels, minlength=n_clusters), 1)
     spreads = np.sqrt(np.bincount(labels, np.square(own), minlength=n_clusters) / sizes)
     return np.where(spreads > 0, spreads, 1.0)
@@ -350,7 +352,9 @@ def _renumbered(model: Any, numbers: IndexArray) -> Any:
 
 
 def _shared(new: Labels, old: Labels, *least: int) -> IndexArray:
-    """Return how many rows clusters share, (n_new, n_old)."""
+    """Return how many rows clusters share, (n_new, n_old), of rows that count."""
+    are_used = np.minimum(new, old) >= 0
+    new, old = new[are_used], old[are_used]
     k, former_k = least or (int(new.max(initial=-1)) + 1, int(old.max(initial=-1)) + 1)
     return np.bincount(new * former_k + old, minlength=k * former_k).reshape(k, former_k)
 

@@ -64,7 +64,8 @@ def merge_tree(model: Any, X: Any, *, sample_weight: ArrayLike | None = None) ->
         )
     labels = fitted.labels_of(model, X)
     weights = check_sample_weight(sample_weight, len(labels))
-    masses = np.bincount(labels, weights, minlength=len(centers)).astype(np.float64)
+    # The first is of rows that are left out, with label -1.
+    masses = np.bincount(labels + 1, weights, minlength=len(centers) + 1)[1:].astype(np.float64)
     return _ward(centers, masses)
 
 

@@ -101,7 +101,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     columns_ : list of Column
         What each column contains, in `name`, `kind` and `why`, and what is done with it, in `done`.
     notes_ : list of Note
-        What is worth knowing about how the table was read.
+        What is worth knowing about how the table was read; none in one that was loaded.
     n_features_in_ : int
         The number of columns.
     feature_names_in_ : (n_features_in_,)
@@ -405,6 +405,7 @@ class Prepare(TransformerMixin, BaseEstimator):
     def _for_table(self, rows: RawRows) -> FloatArray:
         """Return points; for pandas with the values of `per` as index, since X has other rows."""
         points: FloatArray = np.asarray(rows.raw)
+        rows.table.warn_of_totals()
         if self.per is not None and _get_output_config("transform", self)["dense"] == "pandas":
             keys = rows.table.frame().select([self.per]).to_pandas().set_index(self.per)
             points = type(keys)(points, index=keys.index)
@@ -563,6 +564,7 @@ class Prepare(TransformerMixin, BaseEstimator):
         """Raise where columns of a file are not those of a fit."""
         columns: Any = self.columns_
         decimal: Any = self.decimal_
+        self.notes_ = []
         known = [column for column in columns if isinstance(column, Column)]
         names = [column.name for column in known]
         are_right = isinstance(decimal, str) and {one.other for one in known} <= {"", *names}
@@ -592,7 +594,10 @@ class Prepare(TransformerMixin, BaseEstimator):
             unscaled(replace(column, kind="number") if column.kind == "log" else column)
             for column in self.columns_
         ]
-        return features.features_of(plain.columns_), plain.transform(X)
+        rows = plain.read_again(plain.as_fitted(X), Use())
+        values = np.full((len(rows.is_used), len(rows.n_lacking)), np.nan)
+        values[rows.is_used] = rows.raw
+        return features.features_of(plain.columns_), values
 
     def inverse_transform(self, X: ArrayLike) -> dict[str, Any]:
         """Return the columns of points or centers: numbers in their units, the likeliest words.

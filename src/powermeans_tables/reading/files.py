@@ -14,14 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from powermeans.errors import (
-    Argument,
-    NoRoomError,
-    TableError,
-    listed,
-    warn_caller,
-    writing_temporarily,
-)
+from powermeans.errors import Argument, NoRoomError, TableError, listed, writing_temporarily
 from powermeans.points.streams import are_paths, gives_arrow_batches, is_stream
 from powermeans.scale import limits
 from powermeans.scale.files import files_at, is_utf8, missing_path
@@ -66,8 +59,7 @@ def read_frame(source: str | os.PathLike[str], **options: Any) -> Any:
     ['name', 'height']
     """
     table = open_table(source, **options)
-    if table.totals:
-        warn_caller(f"{table.name}: {table.said_of_totals}")
+    table.warn_of_totals()
     return table.frame()
 
 

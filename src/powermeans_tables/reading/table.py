@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from powermeans.errors import TableError, counted
+from powermeans.errors import TableError, counted, warn_caller
 from powermeans.points.streams import Stream
 from powermeans.scale.files import check_unchanged, state_of
 from powermeans.system.attributes import cached_property, forget
@@ -246,6 +246,11 @@ class Table(Stream):
         """What is left out as totals, in words."""
         rows = ", ".join(str(row + 1) for row in sorted(self.totals))
         return f"left out as totals: row{'s' * (len(self.totals) > 1)} {rows} of the data"
+
+    def warn_of_totals(self) -> None:
+        """Warn of rows that are left out as totals, if there are any."""
+        if self.totals:
+            warn_caller(f"{self.name}: {self.said_of_totals}")
 
     @property
     def how_read(self) -> list[str]:
