@@ -91,24 +91,24 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     choice = choose_k(points, range(2, 9), random_state=0)
     assert not choice.is_clear
     assert choice.by_criterion["separation"] is None
-    assert choice.doubt.startswith("at no k above one are all clusters apart")
+    assert choice.why.startswith("at no k above one are all clusters apart")
     assert f"no clear number of groups; {choice.recommended} is" in choice.verdict()
     assert choice.verdict() in str(choice)
-    assert choice.doubt in str(choice)
+    assert choice.why in str(choice)
     with_one = choose_k(points, range(1, 5), random_state=0)
     assert (with_one.by_criterion["separation"], with_one.is_clear) == (1, False)
 
 
-def test_the_end_of_the_range_is_not_clear() -> None:
+def test_the_end_of_the_range_is_the_least_number() -> None:
     choice = choose_k(on_lattice(6), range(2, 7), random_state=0)
-    assert choice.recommended == 6
-    assert not choice.is_clear
-    assert "the largest k tried" in choice.doubt
+    assert (choice.recommended, choice.certainty) == (6, "at least")
+    assert choice.verdict() == "at least 6 groups"
+    assert "the largest k tried" in choice.why
     assert choose_k(on_lattice(6), range(2, 8), random_state=0).is_clear
     names = ["bic", "silhouette", "calinski_harabasz"]
     choice = choose_k(on_lattice(4), range(2, 8), criteria=names, random_state=0)
     assert (choice.recommended, choice.decided_by, choice.agreement) == (4, "bic", 1.0)
-    assert "without the separation" in choice.doubt
+    assert "without the separation" in choice.why
 
 
 def test_clusters_that_k_means_cuts_are_counted() -> None:
@@ -134,6 +134,16 @@ def test_clusters_that_spread_along_all_axes_are_counted(seed: int) -> None:
     points = centers[np.arange(400) % 8] + rng.standard_normal((400, 5))
     choice = choose_k(points, range(2, 12), criteria=["separation", "dp_means"], random_state=0)
     assert (choice.recommended, choice.is_clear) == (8, True)
+
+
+# More than 30 000 points are sampled.
+@pytest.mark.parametrize(("n_each", "gap"), [(150, 3.6), (1500, 2.8), (8000, 2.8)])
+def test_two_clusters_that_touch_are_counted_where_another_criterion_says_so(n_each, gap) -> None:
+    centers = np.repeat([[0.0, 0], [gap, 0], [30, 0], [0, 30], [30, 30]], n_each, axis=0)
+    points = centers + np.random.default_rng(0).normal(size=centers.shape)
+    choice = choose_k(points, range(2, 9), criteria=["separation", "bic"], random_state=0)
+    assert (choice.recommended, choice.certainty, choice.agreement) == (5, "clear", 1.0)
+    assert (choice.table["separation"][3] < math.sqrt(12)) == (gap < 3)
 
 
 def test_narrow_clusters_beside_the_line_fill_no_valley_between_wide_ones() -> None:
@@ -178,8 +188,8 @@ def test_criteria_stand_in_the_order_of_their_rates() -> None:
 
 
 def test_the_result_reads_as_a_table(of_blobs):
-    head, columns, *rows = str(of_blobs).splitlines()
-    assert head == "4 groups; clear by separation; 5 of 5 criteria agree"
+    head, why, columns, *rows = str(of_blobs).splitlines()
+    assert (head, why) == ("4 groups; clear", f"({of_blobs.why})")
     assert columns.split()[:2] == ["k", "inertia"]
     assert [row.split()[0] for row in rows] == [str(k) for k in range(2, 9)]
     assert [row.count("*") for row in rows] == [0, 0, 5, 0, 0, 0, 0]
@@ -229,7 +239,7 @@ def test_the_callback_sees_sweeps_and_can_stop_them_as_time_does_at_once() -> No
 def test_a_stop_after_the_last_k_says_what_is_left_out(criteria: list[str], lacking: str) -> None:
     how = {"criteria": criteria, "callback": StopsIn("improving"), "random_state": 0}
     choice = choose_k(on_lattice(4), range(2, 6), **how)
-    assert choice.doubt == f"the search ended early: it did not {lacking}"
+    assert choice.why == f"the search ended early: it did not {lacking}"
 
 
 def test_the_callback_hears_in_words_how_many_numbers_of_clusters_were_tried() -> None:
@@ -271,7 +281,7 @@ def test_time_that_is_up_ends_the_search_after_the_sweep_and_says_what_is_missin
     assert 2 <= len(tried) < 13
     assert tried == list(choice.centers) == list(range(2, 2 + len(tried)))
     assert (choice.was_stopped, choice.is_clear) == (True, False)
-    assert f"tried {len(tried)} of 13 values of k, and did not evaluate separation" in choice.doubt
+    assert f"tried {len(tried)} of 13 values of k, and did not evaluate separation" in choice.why
     said = {name for name, k in choice.by_criterion.items() if k is not None}
     assert {"bic", "calinski_harabasz"} <= said <= {"bic", "calinski_harabasz", "dp_means"}
 

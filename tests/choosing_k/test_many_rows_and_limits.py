@@ -95,7 +95,7 @@ def test_what_other_rows_do_not_confirm_is_not_clear(monkeypatch) -> None:
         on_lattice(6, n_points=32_000), range(5, 8), criteria="separation", random_state=0
     )
     assert (choice.recommended, choice.is_clear) == (6, False)
-    assert "in another sample of the rows" in choice.doubt
+    assert "in another sample of the rows" in choice.why
 
 
 def test_little_time_shrinks_the_sample_and_never_the_range(monkeypatch) -> None:
@@ -131,7 +131,7 @@ def test_a_callback_that_stops_the_confirmation_leaves_a_doubt() -> None:
     is_last = iter([False] * (len(heard) - 1) + [True])
     choice = choose_k(points, range(2, 5), callback=lambda state: next(is_last), **options)
     assert (choice.was_stopped, choice.is_clear, choice.recommended) == (True, False, 3)
-    assert "before all rows confirmed" in choice.doubt
+    assert "before all rows confirmed" in choice.why
 
 
 def test_ctrl_c_at_the_last_step_leaves_the_larger_sample(monkeypatch) -> None:

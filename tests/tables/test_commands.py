@@ -2,7 +2,6 @@
 
 import re
 import shlex
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ from tables.answers import CUSTOMERS, clusters_in, column_of, rows_shown
 
 import powermeans
 from powermeans import Prepare
-from powermeans.methods.functions import choose_k
 from powermeans_tables.command import failures
 
 PAGES = Path(__file__).with_name("pages.txt").read_text(encoding="utf-8")
@@ -53,32 +51,19 @@ def test_info(run):
 def test_the_number_of_clusters_that_is_not_clear_or_ends_early(run):
     np.save("cloud.npy", np.random.default_rng(0).uniform(size=(400, 4)))
     shown = run("fit cloud.npy -k 2-6 --quiet --verbose").out
-    (doubt,) = re.findall(
+    (why,) = re.findall(
         r"^check this: no clear number of groups; \d is the best guess, because (.*)$", shown, re.M
     )
     assert re.findall(r"^(\d)  +\d+\.\d+ ", shown, re.M) == list("23456")
     found = run("fit cloud.npy -k 2-6 --quiet --json").json["choice"]
-    assert (found["is_clear"], found["doubt"], found["was_stopped"]) == (False, doubt, False)
+    assert (found["certainty"], found["why"], found["was_stopped"]) == ("not clear", why, False)
     assert found["table"]["k"] == [2, 3, 4, 5, 6]
     found = run("fit cloud.npy --max-seconds 1e-9 --quiet --json").json
     assert (found["choice"]["was_stopped"], found["was_interrupted"]) == (True, False)
-    assert "tried none of 19 values of k" in found["choice"]["doubt"]
+    assert "tried none of 19 values of k" in found["choice"]["why"]
     found = run("fit cloud.npy -k 2-3 --max-seconds 1000 -q --json").json
     assert not found["choice"]["was_stopped"]
     assert run("fit cloud.npy -k 3 -q --json").json["choice"] is None
-
-
-def test_a_number_that_most_criteria_do_not_recommend_comes_with_theirs(run, monkeypatch):
-    other = {"by_criterion": dict(zip("abcde", [3, 2, 2, 2, 20], strict=True)), "agreement": 0.2}
-    other |= {"is_clear": True, "doubt": "", "recommended": 3, "decided_by": "dp_means"}
-    chosen = choose_k.choose_k
-    monkeypatch.setattr(choose_k, "choose_k", lambda *a, **o: replace(chosen(*a, **o), **other))
-    shown = run("fit customers.csv -q").out
-    said = "\ncheck this: 3 groups; likely"
-    assert f"{said}, though more speaks for 2 (-k 2 fits that many)\n" in shown
-    other["by_criterion"] = dict(zip("abcde", [3, 3, 2, 2, 20], strict=True))
-    shown = run("fit customers.csv -q").out
-    assert f"{said}\n" in shown
 
 
 def test_missing_values_may_stay_where_k_is_chosen(run):

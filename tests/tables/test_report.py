@@ -100,8 +100,9 @@ CHOICE = SimpleNamespace(
     recommended=3,
     agreement=0.75,
     decided_by="separation",
-    is_clear=True,
-    doubt="clusters overlap & touch",
+    certainty="clear",
+    why="clusters overlap & touch",
+    verdict=lambda: "3 groups; clear",
     by_criterion={"separation": 3, "dp_means": 2, "bic": None},
 )
 
@@ -162,14 +163,16 @@ def test_a_page_has_a_section_for_each_question(page, report_of):
     assert sorted(page.data["columns"]) == sorted(SHOWN)
     for label in range(3):
         assert f"{Counter(page.data['labels'])[label]} rows" in page.card(label)
-    assert "3 clusters are recommended. Each criterion recommends" in page.words["k"]
+    assert (
+        "3 groups; clear, because clusters overlap & touch. Each criterion recommends"
+        in page.words["k"]
+    )
     assert "a number: separation 3, dp means 2, bic none." in page.words["k"]
     assert page.text.count("class=chosen") == 1
     assert "model = PowerKMeans(" in page.words["code"]
-    unclear = SimpleNamespace(**{**vars(CHOICE), "is_clear": False})
+    unclear = SimpleNamespace(**{**vars(CHOICE), "certainty": "not clear"})
     model = PowerKMeans(3, random_state=0, effort="none").fit(TABLE)
     page = report_of(model, TABLE, choice=unclear)
-    assert "No number is clear: clusters overlap & touch. A guess is 3." in page.words["k"]
     assert "this one is a guess" in page.words["overview"]
 
 

@@ -7,6 +7,7 @@ import math
 import time
 from dataclasses import replace
 from operator import itemgetter
+from typing import Literal
 
 import numpy as np
 
@@ -100,8 +101,8 @@ def _choose_in_sample(
     sample = points.sample(size, seed, question)
     choice = _choose_among(sample, question, rng, seed, listener)
     choice = replace(choice, n_sampled=size)
-    doubt = choice.doubt or "the choice ended before all rows confirmed what a sample says"
-    unconfirmed = replace(choice, is_clear=False, doubt=doubt)
+    why = "the choice ended before all rows confirmed what a sample says"
+    unconfirmed = _unclear(choice, why if choice.certainty != "not clear" else choice.why)
     if choice.was_stopped:
         return unconfirmed
     listener.phase("confirming on all rows")
@@ -191,7 +192,7 @@ def _confirmed(
         whole = Study(points.rows, points.n_weighing, found, question, seed, listener.heard)
         table = choice.table | {"inertia": points.inertias(whole.inertias)}
         choice = replace(choice, table=table, centers=points.centers(found))
-    if not choice.is_clear:
+    if choice.certainty == "not clear":
         return choice
     others = points.sample(choice.n_sampled, seed, question)
     if is_limited:
@@ -201,8 +202,11 @@ def _confirmed(
     study = Study(others.rows, others.n_weighing, found, question, seed, listener.heard)
     if by_separation(study).chosen is not None:
         return choice
-    doubt = "in another sample of the rows not all clusters are apart"
-    return replace(choice, is_clear=False, doubt=doubt)
+    return _unclear(choice, "in another sample of the rows not all clusters are apart")
+
+
+def _unclear(choice: ChoiceOfK, why: str) -> ChoiceOfK:
+    return replace(choice, certainty="not clear", why=why)
 
 
 class _Stopped(Exception):
@@ -305,9 +309,10 @@ def _choice(study: Study, points: CountedPoints, evaluations: dict[str, Evaluati
     }
     recommended, decided_by = _decide(deciding, guesses, study.sizes)
     ks = [k for k in chosen.values() if k is not None]
-    doubt = _doubt(deciding, recommended, study.sizes)
+    separation = evaluations.get("separation")
+    certainty, why = _certainty(deciding, separation, is_largest=recommended == study.sizes[-1])
     if is_alone:
-        doubt = f"clusters are apart at k = {chosen['separation']}, which no other criterion says"
+        why = f"clusters are apart at k = {chosen['separation']}, which no other criterion says"
     has_sample = "silhouette" in evaluations
     table = {"k": np.array(study.sizes), "inertia": points.inertias(study.inertias)}
     for name, evaluation in evaluations.items():
@@ -321,8 +326,8 @@ def _choice(study: Study, points: CountedPoints, evaluations: dict[str, Evaluati
         by_criterion=chosen,
         agreement=ks.count(recommended) / max(1, len(ks)),
         silhouette_sample=len(study.silhouette_sample.counts) if has_sample else 0,
-        is_clear=not doubt,
-        doubt=doubt,
+        certainty=certainty,
+        why=why,
         centers=points.centers(study.found),
     )
 
@@ -339,8 +344,7 @@ def _with_what_is_missing(
     lacks = [f"it tried {n_tried or 'none'} of {n_sizes} values of k"] * (n_tried < n_sizes)
     lacks += [f"{'and' if lacks else 'it'} did not evaluate {', '.join(missing)}"] * bool(missing)
     lacks = lacks or ["it did not finish improving the clusters"]
-    doubt = f"the search ended early: {', '.join(lacks)}"
-    return replace(choice, is_clear=False, doubt=doubt)
+    return _unclear(choice, f"the search ended early: {', '.join(lacks)}")
 
 
 def _is_alone(chosen: dict[str, int | None], evaluations: dict[str, Evaluation]) -> bool:
@@ -367,16 +371,19 @@ def _decide(
     )
 
 
-def _doubt(chosen: dict[str, int | None], recommended: int, sizes: list[int]) -> str:
-    """Say why the recommended k is not clear; nothing if it is."""
-    doubts = []
-    if "separation" not in chosen:
-        doubts.append("whether its clusters are separate is unknown without the separation")
-    elif (chosen["separation"] or 1) == 1:
-        doubts.append(
+def _certainty(
+    chosen: dict[str, int | None], separation: Evaluation | None, *, is_largest: bool
+) -> tuple[Literal["clear", "at least", "not clear"], str]:
+    """Say how certain the recommended k is, and why."""
+    if separation is None:
+        return "not clear", "whether its clusters are separate is unknown without the separation"
+    if (chosen["separation"] or 1) == 1:
+        return "not clear", (
             "at no k above one are all clusters apart: there may be one cluster, or clusters that "
             "overlap or are too small"
         )
-    if recommended == sizes[-1] > 1:
-        doubts.append("it is the largest k tried, so that there may be more clusters")
-    return "; ".join(doubts)
+    if is_largest:
+        return "at least", "it is the largest k tried, so that there may be more clusters"
+    if separation.is_least:
+        return "at least", "some of its clusters may be two that touch"
+    return "clear", "its clusters are further apart than parts of single clusters are"

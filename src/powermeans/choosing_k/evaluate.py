@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.random import RandomState
@@ -28,7 +29,7 @@ from powermeans.points.opening import open_rows
 from powermeans.points.protocol import Points
 from powermeans.system.attributes import cached_property
 from powermeans.system.threads import blas_on_one_thread
-from powermeans.types import FloatArray, IndexArray
+from powermeans.types import FloatArray, IndexArray, Labels
 
 # Up to this many features points are compared as they are.
 _MOST_FEATURES_AS_THEY_ARE = 4
@@ -37,6 +38,10 @@ _N_DRAWS = 19
 # The largest of 19 varies by much, so that clusters exceed their mean by three deviations, too: the
 # largest alone called uniform cubes clear, and three errors more lost clusters of 100 points.
 _DEVIATIONS_BEYOND_DRAWS = 3
+# Two clusters that touch are further apart than halves of single clusters by as many deviations:
+# where more were planted mostly 2.3 to 6, and where not -1.7 to 0.6.
+_TWO_THAT_TOUCH, _MAY_BE_TWO = 2.3, 1.0
+_OF_HALVES = math.sqrt(12)  # the separation of halves of a uniform distribution
 # Of clusters that are twice as far apart as all of so many, no further draw says anything else.
 _N_DRAWS_OF_DOUBT = 5
 _MOST_AXES = 128
@@ -51,6 +56,7 @@ class Evaluation:
     errors: FloatArray | None = None  # (n_sizes,), standard errors
     guess: int | None = None  # an index, where it chooses none
     is_said: bool = False  # whether W(k) along the same axes chooses the same
+    is_least: bool = False  # whether there may be more clusters, which touch
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +246,12 @@ def _as_they_are(study: Study) -> _Look:
     sample = study.sample(min(10_000, size))
     if not study.question.has_missing:
         sample = sample.without_copies(study.question.n_threads)
+    return _Look(study, sample, partial(_one_clusters, sample))
 
-    def one_clusters(rng: RandomState) -> list[Iterator[FloatArray]]:
-        given = sample.points(), sample.counts, rng
-        return [draws_by_feature(*given), draws_by_distance(*given)]
 
-    return _Look(study, sample, one_clusters)
+def _one_clusters(sample: Sample, rng: RandomState) -> list[Iterator[FloatArray]]:
+    given = sample.points(), sample.counts, rng
+    return [draws_by_feature(*given), draws_by_distance(*given)]
 
 
 def _along(study: Study, points: FloatArray, counts: FloatArray, axes: PrincipalAxes) -> _Look:
@@ -285,9 +291,14 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
     values, errors = np.array(weakest).T
     # Where entries are missing no single clusters are drawn, and errors count.
     surely = values - errors if study.question.has_missing else values
-    for apart in np.flatnonzero(surely >= math.sqrt(12))[::-1].tolist():
+    for apart in np.flatnonzero(surely >= _OF_HALVES)[::-1].tolist():
         if _exceeds_one_cluster(look, study.sizes[apart], float(values[apart])):
-            return Evaluation(values, apart, errors, is_said=apart in said)
+            found, is_least = _with_touching(look, apart)
+            return Evaluation(values, found, errors, is_said=found in said, is_least=is_least)
+    if len(study.found) == 1:  # such as one that other rows are to confirm
+        (only,) = study.found.values()
+        if _least_beyond_one_cluster(look, only) >= _TWO_THAT_TOUCH:
+            return Evaluation(values, 0, errors)
     one = 0 if study.sizes[0] == 1 else None
     return Evaluation(values, one, errors, guess=also_said)
 
@@ -314,6 +325,53 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     return True
 
 
+def _with_touching(look: _Look, apart: int) -> tuple[int, bool]:
+    """Return the largest k at which those that touch are two clusters, and whether more may be.
+
+    Only a k that another criterion says is looked at, and of its clusters the nearest two, and all
+    others without a valley between them or closer than halves of a uniform distribution: halves of
+    one cluster of their shape are never so far apart. The largest k tried may stand for more.
+    """
+    study, is_least = look.study, False
+    said = {by(study).chosen for by in (by_dp_means, by_bic, by_calinski_harabasz)}
+    larger = (k for k in said if k is not None and apart < k < len(study.sizes) - 1)
+    for k in sorted(larger, reverse=True):
+        beyond = _least_beyond_one_cluster(look, study.found[study.sizes[k]])
+        if beyond >= _TWO_THAT_TOUCH:
+            return k, is_least
+        is_least |= beyond >= _MAY_BE_TWO
+    return apart, is_least
+
+
+def _least_beyond_one_cluster(look: _Look, solution: Solution) -> float:
+    """Return by how many deviations of single clusters all pairs that touch are further apart."""
+    study, n_centers = look.study, len(solution.centers)
+    # The shape of whole points only is known, and limits of size are those of all.
+    is_limited = study.question.find is not centers_by_k
+    if n_centers == 1 or study.question.has_missing or is_limited:
+        return -math.inf
+    points, least = look.sample.points(), math.inf
+    labels, sq_dist, places = _places(look.sample, solution)
+    apart, _ = formulas.separations(places, labels, look.sample.counts, None)
+    centers = np.asarray(solution.centers, dtype=np.float64)
+    touching = {*formulas.pairs_without_valley(sq_dist, labels, centers, look.sample.counts)}
+    touching |= {*zip(*np.nonzero(np.triu(apart <= max(_OF_HALVES, apart.min()))), strict=True)}
+    for i, j in sorted(touching):
+        both = np.flatnonzero((labels == i) | (labels == j))
+        counts, rng = look.sample.counts[both], np.random.RandomState(study.seed)
+        rows = open_rows(points[both], counts, n_threads=study.question.n_threads)
+        pair = _Look(study, sample := Sample(counts, rows), partial(_one_clusters, sample))
+        for draws in pair.one_clusters(rng):
+            some = itertools.islice(draws, _N_DRAWS)
+            halves = [_nearest_parts(pair, drawn, 2, rng) for drawn in some]
+            deviation = max(np.std(halves, ddof=1), 1e-9)  # all are at no distance in few points
+            beyond = (apart[i, j] - np.mean(halves)) / deviation
+            least = min(least, float(beyond))
+            if least < _MAY_BE_TWO:
+                return least
+    return least
+
+
 def _nearest_parts(look: _Look, drawn: FloatArray, n_centers: int, rng: RandomState) -> float:
     """Return how far the two nearest parts of one cluster are apart."""
     study, counts = look.study, look.sample.counts
@@ -326,20 +384,25 @@ def _weakest_separation(
     sample: Sample, solution: Solution, valley_errors: float | None
 ) -> tuple[float, float]:
     """Return the separation of the two clusters that are least apart, and its error."""
-    centers = solution.centers
-    if len(centers) == 1:
+    if len(solution.centers) == 1:
         return math.nan, math.nan
-    sq_dist = np.asarray(sample.rows.sq_distances(centers), dtype=np.float64)
-    labels = (sq_dist + solution.prices).argmin(axis=1)
-    counts = solution.spread.weights
-    places = formulas.places_between(sq_dist, labels, counts, centers, sample.is_observed)
+    labels, sq_dist, places = _places(sample, solution)
     values, errors = formulas.separations(places, labels, sample.counts, valley_errors)
     weakest = np.unravel_index(np.argmin(values - errors), values.shape)
     if values[weakest] > 0 and valley_errors is not None and sample.is_observed is None:
-        whole = np.asarray(centers, dtype=np.float64)
-        if not formulas.have_valleys(sq_dist, labels, whole, sample.counts):
+        whole = np.asarray(solution.centers, dtype=np.float64)
+        if any(formulas.pairs_without_valley(sq_dist, labels, whole, sample.counts)):
             return 0.0, 0.0
     return float(values[weakest]), float(errors[weakest])
+
+
+def _places(sample: Sample, solution: Solution) -> tuple[Labels, FloatArray, FloatArray]:
+    """Return labels, squared distances to the centers, and places on the lines between these."""
+    centers, counts = solution.centers, solution.spread.weights
+    sq_dist = np.asarray(sample.rows.sq_distances(centers), dtype=np.float64)
+    labels = (sq_dist + solution.prices).argmin(axis=1)
+    places = formulas.places_between(sq_dist, labels, counts, centers, sample.is_observed)
+    return labels, sq_dist, places
 
 
 def _largest(found: Iterable[float]) -> Evaluation:

@@ -30,18 +30,19 @@ class ChoiceOfK:
         The k that each criterion recommends; None if it recommends none.
     agreement : float
         Share of the criteria that recommend this k, among those that recommend any.
-    is_clear : bool
-        Whether the data support the recommended k: all its clusters are apart, and it is not the
-        largest k tried.
-    doubt : str
-        Why it is not clear; empty if it is.
+    certainty : {"clear", "at least", "not clear"}
+        Whether the data support the recommended k: all its clusters are apart, or touch and are
+        two all the same. It is the least number where there may be more: where it is the largest k
+        tried, or some of its clusters may be two that touch.
+    why : str
+        Why that is so.
     silhouette_sample : int
         The number of points in the sample for the silhouette; 0 if it was not computed.
     centers : dict from int to ndarray of shape (k, n_features)
         The centers of each k.
     was_stopped : bool
         Whether the callback, Ctrl-C or `max_seconds` ended the search. The table then has the k
-        tried so far, and `doubt` states what is missing. A stop at one of the last steps leaves out
+        tried so far, and `why` states what is missing. A stop at one of the last steps leaves out
         the stability, or the confirmation on all rows, without which nothing is clear;
         `max_seconds` ends these without a stop.
     missing : {"error", "observed"}
@@ -76,8 +77,8 @@ class ChoiceOfK:
     by_criterion: dict[str, int | None]
     agreement: float
     silhouette_sample: int
-    is_clear: bool
-    doubt: str
+    certainty: Literal["clear", "at least", "not clear"]
+    why: str
     centers: dict[int, FloatArray] = field(default_factory=dict)
     was_stopped: bool = False
     missing: Literal["error", "observed"] = "error"
@@ -113,17 +114,12 @@ class ChoiceOfK:
 
     def _summary(self) -> str:
         sampled = f" on a sample of {self.n_sampled:,} rows" if self.n_sampled else ""
-        if self.doubt:
-            return f"{self.verdict()}{sampled}\n({self.doubt})"
-        n_said = sum(k is not None for k in self.by_criterion.values())
-        n_agreeing = sum(k == self.recommended for k in self.by_criterion.values())
-        decided_by = self.decided_by.replace("_", " ")
-        return f"{self.verdict()} by {decided_by}{sampled}; {n_agreeing} of {n_said} criteria agree"
+        return f"{self.verdict()}{sampled}\n({self.why})"
 
     @property
-    def is_agreed(self) -> bool:
-        """Whether the number is clear, and at least half of the criteria recommend it."""
-        return self.is_clear and self.agreement >= 0.5
+    def is_clear(self) -> bool:
+        """Whether the number is clear."""
+        return self.certainty == "clear"
 
     def verdict(self) -> str:
         """Return how many groups there are, and whether that is clear, in plain words.
@@ -131,8 +127,8 @@ class ChoiceOfK:
         Returns
         -------
         str
-            Such as "5 groups; clear", "5 groups; likely" if most criteria differ, "no clear number
-            of groups; 4 is the best guess" or "one group".
+            Such as "5 groups; clear", "at least 5 groups", "no clear number of groups; 4 is the
+            best guess" or "one group".
 
         Examples
         --------
@@ -143,13 +139,18 @@ class ChoiceOfK:
         """
         if self.recommended == 1:
             return "one group"
-        if self.is_clear:
-            return f"{self.recommended} groups; {'clear' if self.is_agreed else 'likely'}"
-        return f"no clear number of groups; {self.recommended} is the best guess"
+        if self.certainty == "not clear":
+            return f"no clear number of groups; {self.recommended} is the best guess"
+        return (
+            f"{self.recommended} groups; clear"
+            if self.is_clear
+            else f"at least {self.recommended} groups"
+        )
 
     def __repr__(self) -> str:
         least, most = self.table["k"][[0, -1]]
-        return f"ChoiceOfK(k={self.recommended}, is_clear={self.is_clear}, tried={least} to {most})"
+        said = f"k={self.recommended}, certainty={self.certainty!r}"
+        return f"ChoiceOfK({said}, tried={least} to {most})"
 
     def __str__(self) -> str:
         rows = [[name.replace("_", " ") for name in self.table]]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -291,10 +292,10 @@ def separations(
     return values, errors
 
 
-def have_valleys(
+def pairs_without_valley(
     sq_dist: FloatArray, labels: Labels, centers: FloatArray, counts: FloatArray
-) -> bool:
-    """Return whether no two neighboring centers have more points between them than about them.
+) -> Iterator[tuple[int, int]]:
+    """Yield pairs of neighboring centers that have more points between them than about them.
 
     `separations` counts the points of two clusters alone, which always thin out at the border of
     their cells. Here all points count in a tube around the line between two centers, which is as
@@ -303,8 +304,8 @@ def have_valleys(
 
     >>> x, centers = np.array([[0.0], [1.0], [2.0], [8.0], [9.0], [10.0]]), np.array([[1.0], [9.0]])
     >>> sq_dist, labels = (x - centers.T) ** 2, np.array([0, 0, 0, 1, 1, 1])
-    >>> have_valleys(sq_dist, labels, centers, np.ones(6))
-    True
+    >>> list(pairs_without_valley(sq_dist, labels, centers, np.ones(6)))
+    []
     """
     sq_dist = _within_span(sq_dist, centers)
     for i, j in itertools.combinations(range(len(centers)), 2):
@@ -321,8 +322,7 @@ def have_valleys(
         is_in_tube = sq_width <= widest + _ROUNDING * apart
         one, between, other = (counts * is_in_tube) @ is_near
         if between - min(one, other) > math.sqrt(between + min(one, other)):
-            return False
-    return True
+            yield i, j
 
 
 def _within_span(sq_dist: FloatArray, centers: FloatArray) -> FloatArray:

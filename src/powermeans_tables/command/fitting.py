@@ -9,7 +9,6 @@ import os
 import shlex
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -55,7 +54,7 @@ from powermeans_tables.report.profile import check_names
 
 # What JSON has of the choice of the number of clusters.
 _OF_CHOICE = (
-    *("recommended", "is_clear", "doubt", "decided_by", "agreement", "by_criterion", "table"),
+    *("recommended", "certainty", "why", "decided_by", "agreement", "by_criterion", "table"),
     "was_stopped",
 )
 
@@ -395,9 +394,9 @@ def chosen_k(data: PreparedRows, wanted: Wanted, *, was_asked: bool) -> Chosen:
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},
         )
     is_late = half is not None and time.monotonic() - began > half / 3
-    if choice.is_clear and choice.recommended > 1 and not (data.is_in_parts or is_late):
+    if choice.certainty != "not clear" and not (data.is_in_parts or is_late):
         doubt = _doubt_on_words(data, choice.recommended, sizes[-1], settings)
-        choice = replace(choice, is_clear=not doubt, doubt=doubt)
+        choice = replace(choice, certainty="not clear", why=doubt) if doubt else choice
     settings["n_clusters"], passed = choice.recommended, time.monotonic() - began
     was_interrupted = choice.was_stopped and passed < (half or math.inf)  # by Ctrl-C
     if was_interrupted:  # a quick fit with the k so far is better than nothing
@@ -406,7 +405,8 @@ def chosen_k(data: PreparedRows, wanted: Wanted, *, was_asked: bool) -> Chosen:
         settings["max_seconds"] = max(limit - passed, 1e-3)
     if choice.n_sampled:
         notes.append(Note(f"k was chosen from a sample of {choice.n_sampled:,} rows"))
-    return Chosen(settings, [*notes, _note_on(choice)], choice, was_interrupted)
+    said = Note(f"{choice.verdict()}, because {choice.why}", is_doubt=not choice.is_clear)
+    return Chosen(settings, [*notes, said], choice, was_interrupted)
 
 
 _ROWS_IN_DOUBT = 10_000
@@ -456,18 +456,6 @@ def _rows_for_k(data: PreparedRows, seed: int, *, was_asked: bool) -> tuple[Any,
         return points, weights, []
     said = Note(f"k was chosen from the {n_whole:,} complete rows")
     return points[is_whole], None if weights is None else weights[is_whole], [said]
-
-
-def _note_on(choice: Any) -> Note:
-    """Return what is recommended, and what speaks against it: a doubt unless clear."""
-    if choice.doubt or choice.is_agreed:
-        because = f", because {choice.doubt}" * bool(choice.doubt)
-        return Note(choice.verdict() + because, is_doubt=bool(choice.doubt))
-    counts = Counter(k for k in choice.by_criterion.values() if k is not None)
-    (k, n_saying), *_ = counts.most_common(1)
-    others = f", though more speaks for {k} (-k {k} fits that many)"
-    said = others * (n_saying > counts[choice.recommended])
-    return Note(f"{choice.verdict()}{said}", is_doubt=True)
 
 
 def show_choice(screen: Screen, choice: Any, data: PreparedRows) -> None:

@@ -149,12 +149,11 @@ def _chart_of_k(choice: Any) -> str:
         f'<span style="height:{height:.1f}%"></span>{k}</div>'
         for k, value, height in zip(choice.table["k"], values, heights, strict=True)
     )
-    verdict = f"{choice.recommended} clusters are recommended"
-    if not choice.is_clear:
-        verdict = f"No number is clear: {escaped(choice.doubt)}. A guess is {choice.recommended}"
+    verdict = escaped(f"{choice.verdict()}, because {choice.why}")
     said = [f"{name} {k or 'none'}".replace("_", " ") for name, k in choice.by_criterion.items()]
+    verdict = f"{verdict[0].upper()}{verdict[1:]}. Each criterion recommends a number"
     return (
-        f"<p>{verdict}. Each criterion recommends a number: {escaped(', '.join(said))}.</p><figure>"
+        f"<p>{verdict}: {escaped(', '.join(said))}.</p><figure>"
         f'<div role="img" class="of-k" aria-label="inertia by k">{bars}</div>'
         '<figcaption class="note">inertia for each number of clusters</figcaption></figure>'
     )

@@ -61,9 +61,11 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     sure = "of the rows lie on the first third of the way from their center to any other"
     if clear is None:
         sure = "Nothing says how near other centers are."
-    why = "as many as asked for" if choice is None else "no number is clear: this one is a guess"
-    if choice is not None and choice.is_clear:
-        why = "clear: all are apart"
+    why = "as many as asked for"
+    if choice is not None:
+        unclear = "no number is clear: this one is a guess"
+        words = {"clear": "clear: all are apart", "at least": "there may be more"}
+        why = words.get(choice.certainty, unclear)
     n_columns = sum(1 + (one.column.kind == "place") for one in subject.profile.fields)
     n_there = len(subject.columns)
     of_columns = f"in {counted(n_columns, 'column')}{f' of {n_there:,}' * (n_there > n_columns)}"

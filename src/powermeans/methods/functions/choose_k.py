@@ -60,10 +60,11 @@ def choose_k(
     k. Each criterion then chooses a k.
 
     The recommended k is the largest at which any two clusters are apart, as "separation" measures
-    it, and further apart than the parts of one cluster of the same shape. If there is no such k, or
-    it is the largest one tried, `is_clear` is False, `doubt` explains why, and the recommended k is
-    a best guess: that of "dp_means". With more than 30 000 rows, k is chosen on a sample and
-    confirmed on all rows.
+    it, and further apart than the parts of one cluster of the same shape. A larger one, which
+    another criterion says, is recommended if each two of its clusters that touch are further apart
+    than halves of one cluster of their shape. If there is no such k, `certainty` is "not clear",
+    `why` explains it, and the recommended k is a best guess: that of "dp_means". With more than
+    30 000 rows, k is chosen on a sample and confirmed on all rows.
 
     A weight of three counts like three copies of a point, in samples too. Weights that add up to
     less than the number of their points are treated as shares of that number.
@@ -110,7 +111,7 @@ def choose_k(
     max_seconds : float, optional
         Choose k on a sample of the rows, as large as fits into about this time. If even the
         smallest sample takes longer, the result has the values of k tried so far, and the criteria
-        that were evaluated or follow from the inertias; `was_stopped` is True, and `doubt` states
+        that were evaluated or follow from the inertias; `was_stopped` is True, and `why` states
         what is missing. If not even the first k was finished, the result has that one, with the
         first rows as centers. Ctrl-C ends the search in the same way.
     random_state : int, RandomState instance or None, default=None
