@@ -30,8 +30,7 @@ choices = {
 
 for name, choice in choices.items():
     print(f"{name}: {choice.verdict()}, agreement {choice.agreement:.0%}")
-    if choice.doubt:
-        print(f"  {choice.doubt}")
+    print(f"  {choice.why}")
     print("  " + ", ".join(f"{criterion} {k}" for criterion, k in choice.by_criterion.items()))
 
 # %%

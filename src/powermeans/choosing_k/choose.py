@@ -335,7 +335,7 @@ def _choice(study: Study, points: CountedPoints, evaluations: dict[str, Evaluati
 def _with_what_is_missing(
     choice: ChoiceOfK, n_tried: int, n_sizes: int, evaluations: dict[str, Evaluation]
 ) -> ChoiceOfK:
-    """Say what a search that was stopped has not tried, in place of other doubts."""
+    """Say what a search that was stopped has not tried, in place of other reasons."""
     missing = [
         name.replace("_", " ")
         for name, evaluation in evaluations.items()
