@@ -49,9 +49,9 @@ IMPORTERS = {
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
     "lines of powermeans": 36875,
-    "lines of powermeans_tables": 11013,
+    "lines of powermeans_tables": 11016,
     "lines of native": 13417,
-    "lines of tests": 27828,
+    "lines of tests": 27836,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
     "classes": 311,

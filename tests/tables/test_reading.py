@@ -1,6 +1,7 @@
 """Files of all kinds as frames, whole or hostile."""
 
 import contextlib
+import csv as stdlib_csv
 import datetime
 import gzip
 import json
@@ -134,6 +135,13 @@ FIRST_ROWS = [
 def test_a_last_row_that_sums_up_or_counts_the_others_is_found(last, tmp_path):
     (tmp_path / "a.csv").write_text(f"name,a,b\nx,4,5\ny,5,1\n{last}\n")
     assert len(open_table(tmp_path / "a.csv").totals) == (last in ("Total,9,6", "12 runs,,"))
+
+
+def test_a_cell_may_be_longer_than_python_reads_by_default(tmp_path):
+    limit = stdlib_csv.field_size_limit()
+    (tmp_path / "a.csv").write_text(f"name,a\n{'x' * (limit + 1)},4\ny,5\n")
+    assert read_frame(tmp_path / "a.csv")["a"].to_pylist() == ["4", "5"]
+    assert stdlib_csv.field_size_limit() == limit
 
 
 @pytest.mark.parametrize("suffix", ["csv", "xlsx"])

@@ -237,8 +237,9 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], lis
     if delimiter == " " and not any('"' in line for line in lines):
         lines = [without_blanks(line.encode()).decode() for line in lines]
     rows, starts, line = list[list[str]](), list[int](), 0
-    reader = csv.reader(lines, delimiter=delimiter)
+    reader, usual = csv.reader(lines, delimiter=delimiter), csv.field_size_limit()
     try:
+        csv.field_size_limit(max(usual, sum(map(len, lines))))  # a cell may be as long as these
         for row in itertools.islice(reader, _MOST_ROWS):
             if row:
                 rows.append(row)
@@ -246,6 +247,8 @@ def cells_of(lines: Sequence[str], delimiter: str) -> tuple[list[list[str]], lis
             line = reader.line_num
     except csv.Error as error:
         raise TableError(f"line {reader.line_num} is no text of columns: {error}") from None
+    finally:
+        csv.field_size_limit(usual)
     return rows, [*starts, line]
 
 
