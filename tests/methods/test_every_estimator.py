@@ -85,6 +85,8 @@ BAD: list[tuple[Any, ...]] = [
     (KernelPowerKMeans(2), "n_landmarks", [0]), (KernelPowerKMeans(2), "degree", [-1]),
     (KernelPowerKMeans(2), "init", [np.zeros((2, 2))]),
     (pm.RobustPowerKMeans(2), "init", [TreeSeeds(), MarkovChainSeeds()], 'pass init="k-me'),
+    (pm.RobustPowerKMeans(2), "n_clusters", ["auto"]),
+    (pm.BalancedKMeans(2), "n_clusters", ["auto"]),
     (pm.RobustPowerKMeans(2), "trim", [-0.1, 1.0, 1.5, NAN, "some", None]),
     (pm.RobustPowerKMeans(2), "divergence", ["manhattan", "mahalanobis"], "divergence='ma"),
     (pm.RobustPowerKMeans(2), "divergence", ["hellinger"], "centers, which are no means"),

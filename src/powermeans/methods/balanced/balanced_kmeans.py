@@ -131,6 +131,7 @@ class BalancedKMeans(CenterEstimator):
             for name, constraints in PowerKMeans._parameter_constraints.items()
             if name not in ("power", "schedule", "polish")
         },
+        "n_clusters": CenterEstimator._parameter_constraints["n_clusters"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "size_min": [Interval(Real, 0, None, closed="left"), None],
         "size_max": [Interval(Real, 0, None, closed="neither"), None],

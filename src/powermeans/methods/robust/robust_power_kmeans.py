@@ -115,6 +115,7 @@ class RobustPowerKMeans(CenterEstimator):
     _advice = "raise max_iter or tol, or the factor of the schedule"
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PowerKMeans._parameter_constraints,
+        "n_clusters": CenterEstimator._parameter_constraints["n_clusters"],
         "trim": [Interval(Real, 0, 1, closed="left")],
     }
 
