@@ -91,7 +91,7 @@ def test_no_k_is_clear_where_there_are_no_clusters(kind: str) -> None:
     choice = choose_k(points, range(2, 9), random_state=0)
     assert not choice.is_clear
     assert choice.by_criterion["separation"] is None
-    assert choice.why.startswith("at no k above one are all clusters apart")
+    assert choice.why.startswith("at no k above one that was tried are all")
     assert f"no clear number of groups; {choice.recommended} is" in choice.verdict()
     assert choice.verdict() in str(choice)
     assert choice.why in str(choice)
@@ -144,6 +144,17 @@ def test_two_clusters_that_touch_are_counted_where_another_criterion_says_so(n_e
     choice = choose_k(points, range(2, 9), criteria=["separation", "bic"], random_state=0)
     assert (choice.recommended, choice.certainty, choice.agreement) == (5, "clear", 1.0)
     assert (choice.table["separation"][3] < math.sqrt(12)) == (gap < 3)
+
+
+@pytest.mark.parametrize("angle", [np.pi, 2 * np.pi])
+def test_parts_of_a_crescent_or_ring_are_no_clear_clusters(angle: float) -> None:
+    rng = np.random.default_rng(1)
+    angles = rng.uniform(0, angle, 400)
+    curved = 3 * np.column_stack([np.cos(angles), np.sin(angles)])
+    points = np.repeat([[40.0, 0], [0, 40], [0, 0]], 400, axis=0) + np.tile(curved, (3, 1))
+    points += 0.3 * rng.normal(size=points.shape)
+    choice = choose_k(points, range(2, 9), random_state=0)
+    assert not (choice.recommended > 3 and choice.is_clear)
 
 
 def test_narrow_clusters_beside_the_line_fill_no_valley_between_wide_ones() -> None:

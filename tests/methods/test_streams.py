@@ -154,7 +154,7 @@ class TestStreams:
             kept.append(tracemalloc.get_traced_memory()[0] - before)
         tracemalloc.stop()
         assert min(peaks[1:]) < 1.1 * peaks[0] + 1000
-        assert min(kept) < 1000
+        assert min(kept) < 1000  # what the interpreter itself keeps now and then is 576
         assert len(pickle.dumps(stream)) <= size + 50
 
     def test_an_interrupt_leaves_what_was_there_before_the_chunk(self, kind, monkeypatch):

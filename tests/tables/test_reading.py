@@ -28,6 +28,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import csv
+from sklearn.pipeline import make_pipeline
 from tables.answers import clusters_in
 
 import powermeans as pm
@@ -708,6 +709,7 @@ def test_columns_have_names_of_their_own_whatever_they_are_called(names) -> None
     assert all(one.startswith(name.strip() or "c") for one, name in zip(found, names, strict=True))
 
 
+@pytest.mark.filterwarnings("ignore:.*left out as totals")
 def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
     titles = ["a", "b", "North subtotal", "Subtotal is wrong", "South Sub-Total", "合計"]
     rows = [f"{title},{n}" for n, title in enumerate(titles)]
@@ -725,6 +727,8 @@ def test_rows_that_sum_up_those_above_are_left_out_wherever_they_are(tmp_path):
         assert Prepare().fit_transform(tmp_path / "a.csv").shape == (3, 1)
     for told in (pm.explain, pm.merge_tree, partial(pm.what_changed, model)):
         assert str(told(model, tmp_path / "a.csv")) == str(told(model, rows))
+    pipeline = make_pipeline(Prepare(), KMeans(2, random_state=0)).fit(rows)
+    assert str(pm.explain(pipeline, tmp_path / "a.csv")) == str(pm.explain(pipeline, rows))
 
 
 @pytest.mark.parametrize("encoding", ["shift_jis", "euc_jp", "euc_kr", "gb18030", "cp1251"])

@@ -379,11 +379,11 @@ def _certainty(
         return "not clear", "whether its clusters are separate is unknown without the separation"
     if (chosen["separation"] or 1) == 1:
         return "not clear", (
-            "at no k above one are all clusters apart: there may be one cluster, or clusters that "
-            "overlap or are too small"
+            "at no k above one that was tried are all clusters apart: there may be one cluster, or "
+            "clusters that overlap or are too small"
         )
     if is_largest:
         return "at least", "it is the largest k tried, so that there may be more clusters"
     if separation.is_least:
         return "at least", "some of its clusters may be two that touch"
-    return "clear", "its clusters are further apart than parts of single clusters are"
+    return "clear", "any two of its clusters are further apart than halves of one would be"

@@ -39,8 +39,9 @@ _N_DRAWS = 19
 # largest alone called uniform cubes clear, and three errors more lost clusters of 100 points.
 _DEVIATIONS_BEYOND_DRAWS = 3
 # Two clusters that touch are further apart than halves of single clusters by as many deviations:
-# where more were planted mostly 2.3 to 6, and where not -1.7 to 0.6.
-_TWO_THAT_TOUCH, _MAY_BE_TWO = 2.3, 1.0
+# where more were planted mostly 3.6 to 7, and where not -1.7 to 0.9. The parts of a ring have 1 to
+# 3.3, so that a k that one criterion says alone needs more.
+_TWO_THAT_TOUCH, _SAID_BY_ONE, _MAY_BE_TWO = 2.3, 3.5, 1.0
 _OF_HALVES = math.sqrt(12)  # the separation of halves of a uniform distribution
 # Of clusters that are twice as far apart as all of so many, no further draw says anything else.
 _N_DRAWS_OF_DOUBT = 5
@@ -328,16 +329,15 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
 def _with_touching(look: _Look, apart: int) -> tuple[int, bool]:
     """Return the largest k at which those that touch are two clusters, and whether more may be.
 
-    Only a k that another criterion says is looked at, and of its clusters the nearest two, and all
-    others without a valley between them or closer than halves of a uniform distribution: halves of
-    one cluster of their shape are never so far apart. The largest k tried may stand for more.
+    Only a k that "bic" or "dp_means" says is looked at, and of its clusters the nearest two, and
+    all others without a valley between them or closer than halves of a uniform distribution: halves
+    of one cluster of their shape are never so far apart. "calinski_harabasz" alone cuts crescents.
     """
     study, is_least = look.study, False
-    said = {by(study).chosen for by in (by_dp_means, by_bic, by_calinski_harabasz)}
-    larger = (k for k in said if k is not None and apart < k < len(study.sizes) - 1)
-    for k in sorted(larger, reverse=True):
+    said = [by(study).chosen for by in (by_bic, by_dp_means, by_calinski_harabasz)]
+    for k in sorted({k for k in said[:2] if k is not None and k > apart}, reverse=True):
         beyond = _least_beyond_one_cluster(look, study.found[study.sizes[k]])
-        if beyond >= _TWO_THAT_TOUCH:
+        if beyond >= (_TWO_THAT_TOUCH if said.count(k) > 1 else _SAID_BY_ONE):
             return k, is_least
         is_least |= beyond >= _MAY_BE_TWO
     return apart, is_least

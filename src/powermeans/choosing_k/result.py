@@ -31,9 +31,9 @@ class ChoiceOfK:
     agreement : float
         Share of the criteria that recommend this k, among those that recommend any.
     certainty : {"clear", "at least", "not clear"}
-        Whether the data support the recommended k: all its clusters are apart, or touch and are
-        two all the same. It is the least number where there may be more: where it is the largest k
-        tried, or some of its clusters may be two that touch.
+        Whether the data support the recommended k. It is clear if all its clusters are apart, the
+        least number if it is also the largest k tried or some clusters may be two that touch, and
+        otherwise a guess.
     why : str
         Why that is so.
     silhouette_sample : int

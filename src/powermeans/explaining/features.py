@@ -67,7 +67,9 @@ def preparation_of(model: Any) -> Any:
 def in_units(model: Any, X: Any) -> tuple[list[Feature], FloatArray]:
     """Return the columns of the data that a model looks at, and their values, NaN if missing."""
     if (preparation := preparation_of(model)) is not None:
-        found: tuple[list[Feature], FloatArray] = preparation.explained(X)
+        # A pipeline passes on rows of a file that count, and a fit to a file labels all.
+        is_of_fit = not isinstance(model, Pipeline)
+        found: tuple[list[Feature], FloatArray] = preparation.explained(X, every_row=is_of_fit)
         return found
     if hasattr(X, "toarray"):
         raise ArgumentError("X is sparse, and rules need all values", "pass X.toarray()")

@@ -79,7 +79,9 @@ def match_labels(new: Any, old: Any, X: Any = None) -> Any:
         if len(labels) and any(
             each.dtype.kind not in "iu" or each.min() < 0 for each in (labels, former)
         ):
-            raise ArgumentError("labels are whole numbers from 0 on", "give noise a number too")
+            raise ArgumentError(
+                "labels are whole numbers from 0 on", "leave out rows of no cluster"
+            )
         numbers, former = np.unique(former, return_inverse=True)
         _, labels = np.unique(labels, return_inverse=True)
         found = _same(_shared(labels.astype(np.int32), former.astype(np.int32)))

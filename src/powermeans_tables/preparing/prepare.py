@@ -587,16 +587,21 @@ class Prepare(TransformerMixin, BaseEstimator):
         values[:, is_log] = np.expm1(values[:, is_log])
         return values
 
-    def explained(self, X: Any) -> tuple[list[Feature], FloatArray]:
-        """Return the features of a table, and their values: neither scaled nor their logarithms."""
+    def explained(self, X: Any, *, every_row: bool) -> tuple[list[Feature], FloatArray]:
+        """Return the features of a table, and their values: neither scaled nor their logarithms.
+
+        Where every row is asked for, those that are left out have no values.
+        """
         plain = copy.copy(self)
         plain.columns_ = [
             unscaled(replace(column, kind="number") if column.kind == "log" else column)
             for column in self.columns_
         ]
         rows = plain.read_again(plain.as_fitted(X), Use())
-        values = np.full((len(rows.is_used), len(rows.n_lacking)), np.nan)
-        values[rows.is_used] = rows.raw
+        values = np.asarray(rows.raw)
+        if every_row and not rows.is_used.all():
+            values = np.full((len(rows.is_used), values.shape[1]), np.nan)
+            values[rows.is_used] = rows.raw
         return features.features_of(plain.columns_), values
 
     def inverse_transform(self, X: ArrayLike) -> dict[str, Any]:

@@ -64,7 +64,7 @@ def _figures(subject: Subject, rows: Rows, choice: Any) -> str:
     why = "as many as asked for"
     if choice is not None:
         unclear = "no number is clear: this one is a guess"
-        words = {"clear": "clear: all are apart", "at least": "there may be more"}
+        words = {"clear": "a clear number", "at least": "there may be more"}
         why = words.get(choice.certainty, unclear)
     n_columns = sum(1 + (one.column.kind == "place") for one in subject.profile.fields)
     n_there = len(subject.columns)

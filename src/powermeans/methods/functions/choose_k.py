@@ -60,11 +60,12 @@ def choose_k(
     k. Each criterion then chooses a k.
 
     The recommended k is the largest at which any two clusters are apart, as "separation" measures
-    it, and further apart than the parts of one cluster of the same shape. A larger one, which
-    another criterion says, is recommended if each two of its clusters that touch are further apart
-    than halves of one cluster of their shape. If there is no such k, `certainty` is "not clear",
-    `why` explains it, and the recommended k is a best guess: that of "dp_means". With more than
-    30 000 rows, k is chosen on a sample and confirmed on all rows.
+    it, and further apart than the parts of one cluster of the same shape. A larger one, which "bic"
+    or "dp_means" says, is recommended if any two of its clusters that touch are further apart than
+    halves of one cluster of their shape. `certainty` is "clear", "at least" if there may be more
+    clusters, as at the largest k tried, or "not clear" if there is no such k and "dp_means" makes
+    the best guess; `why` explains it. With more than 30 000 rows, k is chosen on a sample and
+    confirmed on all rows.
 
     A weight of three counts like three copies of a point, in samples too. Weights that add up to
     less than the number of their points are treated as shares of that number.
@@ -83,7 +84,7 @@ def choose_k(
         sources.
 
         - "separation": the largest k at which any two clusters are apart: further apart than the
-          halves of one cluster, with a valley between them.
+          halves of one cluster, with a valley between them unless another criterion says this k.
         - "dp_means": the k with the least W(k) + λk for the longest range of penalties λ.
         - "bic": likelihood of round Gaussians, with a penalty for each parameter.
         - "calinski_harabasz": variance between clusters over variance within.
