@@ -34,9 +34,6 @@ from powermeans.types import FloatArray, IndexArray, Labels
 _ROWS_OF_A_SAMPLE = 10_000
 # Where time is limited, the first answer is that of as many rows, and 50 for each cluster.
 _LEAST_ROWS = 1_000
-# So far apart are clusters at a k that nothing else says: groups of digits 3.6, clusters with heavy
-# tails, which mislead the other criteria, 5.9.
-_APART_ALONE = 4.5
 
 
 def choose(
@@ -303,16 +300,10 @@ def _choice(study: Study, points: CountedPoints, evaluations: dict[str, Evaluati
         for name, evaluation in evaluations.items()
     }
     guesses = {name: study.sizes[e.guess] for name, e in evaluations.items() if e.guess is not None}
-    is_alone = _is_alone(chosen, evaluations)
-    deciding = {
-        name: None if is_alone and name == "separation" else k for name, k in chosen.items()
-    }
-    recommended, decided_by = _decide(deciding, guesses, study.sizes)
+    recommended, decided_by = _decide(chosen, guesses, study.sizes)
     ks = [k for k in chosen.values() if k is not None]
     separation = evaluations.get("separation")
-    certainty, why = _certainty(deciding, separation, is_largest=recommended == study.sizes[-1])
-    if is_alone:
-        why = f"clusters are apart at k = {chosen['separation']}, which no other criterion says"
+    certainty, why = _certainty(chosen, separation, is_largest=recommended == study.sizes[-1])
     has_sample = "silhouette" in evaluations
     table = {"k": np.array(study.sizes), "inertia": points.inertias(study.inertias)}
     for name, evaluation in evaluations.items():
@@ -345,16 +336,6 @@ def _with_what_is_missing(
     lacks += [f"{'and' if lacks else 'it'} did not evaluate {', '.join(missing)}"] * bool(missing)
     lacks = lacks or ["it did not finish improving the clusters"]
     return _unclear(choice, f"the search ended early: {', '.join(lacks)}")
-
-
-def _is_alone(chosen: dict[str, int | None], evaluations: dict[str, Evaluation]) -> bool:
-    """Return whether clusters are only just apart, at a k that no other criterion says, of two."""
-    others = [k for name, k in chosen.items() if name != "separation" and k is not None]
-    apart = chosen.get("separation") or 1
-    if apart == 1 or len(others) < 2 or apart in others:
-        return False
-    separation = evaluations["separation"]
-    return not separation.is_said and bool(separation.values[separation.chosen] < _APART_ALONE)
 
 
 def _decide(

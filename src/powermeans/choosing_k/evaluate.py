@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -215,21 +215,21 @@ def by_separation(study: Study) -> Evaluation:
     all axes too, unless they are very many or more than the points: no axis stands out if clusters
     spread along nearly all.
     """
-    also_said = by_dp_means(study).chosen
+    said = tuple(by(study).chosen for by in (by_dp_means, by_bic, by_calinski_harabasz))
     if study.rows.n_features <= _MOST_FEATURES_AS_THEY_ARE or study.question.has_missing:
-        return _by_separation(_as_they_are(study), also_said)
+        return _by_separation(_as_they_are(study), said)
     size = max(min(3_000, 2**23 // study.rows.n_features), study.sizes[-1])
     sample = study.sample(size).without_copies(study.question.n_threads)
     points, counts = sample.points(), sample.counts
     with blas_on_one_thread():
         near = without_long_points(points, counts)
         axes = axes_above_chance(near, counts, _MOST_AXES)
-    found = _by_separation(_along(study, points, counts, axes), also_said)
+    found = _by_separation(_along(study, points, counts, axes), said)
     n_features = points.shape[1]
     if found.is_said or not len(axes.axes) < n_features <= min(_MOST_AXES, len(points)):
         return found
     axes = principal_axes(near, counts, n_features)
-    other = _by_separation(_along(study, points, counts, axes), also_said)
+    other = _by_separation(_along(study, points, counts, axes), said)
     return max(found, other, key=lambda said: -1 if said.chosen is None else said.chosen)
 
 
@@ -280,10 +280,10 @@ def _along(study: Study, points: FloatArray, counts: FloatArray, axes: Principal
     return _Look(study, Sample(counts, rows), one_clusters)
 
 
-def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
+def _by_separation(look: _Look, also_said: Sequence[int | None]) -> Evaluation:
     study = look.study
     valleys = np.full(len(study.sizes), 2.5)  # in standard errors
-    said = [k for k in (also_said, by_dp_means(study).chosen) if k is not None]
+    said = [k for k in (also_said[0], by_dp_means(study).chosen) if k is not None]
     valleys[said] = 1.0
     weakest = [
         _weakest_separation(look.sample, solution, valley)
@@ -294,14 +294,14 @@ def _by_separation(look: _Look, also_said: int | None) -> Evaluation:
     surely = values - errors if study.question.has_missing else values
     for apart in np.flatnonzero(surely >= _OF_HALVES)[::-1].tolist():
         if _exceeds_one_cluster(look, study.sizes[apart], float(values[apart])):
-            found, is_least = _with_touching(look, apart)
+            found, is_least = _with_touching(look, apart, also_said)
             return Evaluation(values, found, errors, is_said=found in said, is_least=is_least)
     if len(study.found) == 1:  # such as one that other rows are to confirm
         (only,) = study.found.values()
         if _least_beyond_one_cluster(look, only) >= _TWO_THAT_TOUCH:
             return Evaluation(values, 0, errors)
     one = 0 if study.sizes[0] == 1 else None
-    return Evaluation(values, one, errors, guess=also_said)
+    return Evaluation(values, one, errors, guess=also_said[0])
 
 
 def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
@@ -326,15 +326,14 @@ def _exceeds_one_cluster(look: _Look, n_centers: int, least: float) -> bool:
     return True
 
 
-def _with_touching(look: _Look, apart: int) -> tuple[int, bool]:
+def _with_touching(look: _Look, apart: int, said: Sequence[int | None]) -> tuple[int, bool]:
     """Return the largest k at which those that touch are two clusters, and whether more may be.
 
-    Only a k that "bic" or "dp_means" says is looked at, and of its clusters the nearest two, and
+    Only a k that "dp_means" or "bic" says is looked at, and of its clusters the nearest two, and
     all others without a valley between them or closer than halves of a uniform distribution: halves
     of one cluster of their shape are never so far apart. "calinski_harabasz" alone cuts crescents.
     """
     study, is_least = look.study, False
-    said = [by(study).chosen for by in (by_bic, by_dp_means, by_calinski_harabasz)]
     for k in sorted({k for k in said[:2] if k is not None and k > apart}, reverse=True):
         beyond = _least_beyond_one_cluster(look, study.found[study.sizes[k]])
         if beyond >= (_TWO_THAT_TOUCH if said.count(k) > 1 else _SAID_BY_ONE):
