@@ -193,7 +193,7 @@ def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
     for told in ('missing values: 2 in "x", 2 in "y", of 60 rows;',
                  "left out: 1 row without any value\n",
                  "k was chosen from the 57 complete rows\n",
-                 "2 groups; clear\n"):  # fmt: skip
+                 "2 groups; clear, because "):  # fmt: skip
         assert f"\n{told}" in ended.out
     assert re.search("^z +constant +has one value +left out$", ended.out, re.MULTILINE)
     assert ended.err == ""
