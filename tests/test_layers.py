@@ -48,7 +48,7 @@ IMPORTERS = {
 # What the code may take at most. Who lifts a number says in the message of the commit what the
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
-    "lines of powermeans": 36862,
+    "lines of powermeans": 36858,
     "lines of powermeans_tables": 11021,
     "lines of native": 13417,
     "lines of tests": 27853,

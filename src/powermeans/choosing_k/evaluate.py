@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 from numpy.random import RandomState
@@ -72,6 +71,11 @@ class Sample:
         """Return the coordinates of the points."""
         everywhere = np.arange(self.rows.n_points)
         return np.asarray(self.rows.take(everywhere), dtype=np.float64)
+
+    def one_clusters(self, rng: RandomState) -> list[Iterator[FloatArray]]:
+        """Return draws of one cluster of this shape, of both kinds."""
+        given = self.points(), self.counts, rng
+        return [draws_by_feature(*given), draws_by_distance(*given)]
 
     def without_copies(self, n_threads: int | None) -> Sample:
         """Count copies with the first of them, so that one cluster is drawn with as many copies."""
@@ -247,12 +251,7 @@ def _as_they_are(study: Study) -> _Look:
     sample = study.sample(min(10_000, size))
     if not study.question.has_missing:
         sample = sample.without_copies(study.question.n_threads)
-    return _Look(study, sample, partial(_one_clusters, sample))
-
-
-def _one_clusters(sample: Sample, rng: RandomState) -> list[Iterator[FloatArray]]:
-    given = sample.points(), sample.counts, rng
-    return [draws_by_feature(*given), draws_by_distance(*given)]
+    return _Look(study, sample, sample.one_clusters)
 
 
 def _along(study: Study, points: FloatArray, counts: FloatArray, axes: PrincipalAxes) -> _Look:
@@ -359,7 +358,7 @@ def _least_beyond_one_cluster(look: _Look, solution: Solution) -> float:
         both = np.flatnonzero((labels == i) | (labels == j))
         counts, rng = look.sample.counts[both], np.random.RandomState(study.seed)
         rows = open_rows(points[both], counts, n_threads=study.question.n_threads)
-        pair = _Look(study, sample := Sample(counts, rows), partial(_one_clusters, sample))
+        pair = _Look(study, sample := Sample(counts, rows), sample.one_clusters)
         for draws in pair.one_clusters(rng):
             some = itertools.islice(draws, _N_DRAWS)
             halves = [_nearest_parts(pair, drawn, 2, rng) for drawn in some]

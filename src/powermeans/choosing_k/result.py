@@ -141,11 +141,8 @@ class ChoiceOfK:
             return "one group"
         if self.certainty == "not clear":
             return f"no clear number of groups; {self.recommended} is the best guess"
-        return (
-            f"{self.recommended} groups; clear"
-            if self.is_clear
-            else f"at least {self.recommended} groups"
-        )
+        k = self.recommended
+        return f"{k} groups; clear" if self.is_clear else f"at least {k} groups"
 
     def __repr__(self) -> str:
         least, most = self.table["k"][[0, -1]]
