@@ -48,13 +48,13 @@ IMPORTERS = {
 # What the code may take at most. Who lifts a number says in the message of the commit what the
 # growth replaces, and why nothing else goes for it.
 BUDGET = {
-    "lines of powermeans": 36858,
-    "lines of powermeans_tables": 11021,
+    "lines of powermeans": 36965,
+    "lines of powermeans_tables": 11007,
     "lines of native": 13417,
-    "lines of tests": 27853,
+    "lines of tests": 27890,
     "lines of benchmarks": 5998,
     "lines of reproduce": 7986,
-    "classes": 311,
+    "classes": 312,
     "files until the first sweep of PowerKMeans": 30,
     "functions until the first sweep of PowerKMeans": 160,
     "depth of the first sweep of PowerKMeans": 15,

@@ -404,7 +404,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "finite": lambda entries: entries.dtype.char in "fd" and bool(np.isfinite(entries).all()),
     "weight": lambda e: e.dtype.kind in "iuf" and bool((np.isfinite(e) & (e >= 0)).all()),
     "count": lambda entries: entries.dtype.kind in "iu" and bool((entries >= 0).all()),
-    "label": lambda e: e.dtype.kind in "iu" and bool((e >= -1).all()),  # -1: a row left out
+    "label": lambda e: e.dtype.kind == "i" and bool((e >= -1).all()),  # -1: a row left out
     "flag": lambda entries: entries.dtype.kind == "b",
     "names": lambda entries: entries.dtype == object and all(isinstance(e, str) for e in entries),
     "records": lambda entries: entries.dtype.names is not None,

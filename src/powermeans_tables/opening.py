@@ -161,7 +161,7 @@ class PreparedRows:
 
     def whole(self) -> tuple[FloatArray, FloatArray | None] | None:
         """Return points and weights, if they are in memory."""
-        return None if self.is_in_parts else (self.rows.raw, self.weights)
+        return None if self.is_in_parts else (self.points, self.weights)
 
     def explain(self, error: EntryError, first_row: int = 0) -> None:
         """Raise the error of an entry by its file and column; its rows count from `first_row`."""

@@ -16,10 +16,11 @@ from powermeans.divergences import Bregman, Cosine, Manhattan
 from powermeans.divergences.cosine import directions
 from powermeans.divergences.domains import Bounded
 from powermeans.errors import Argument, ArgumentError, nearest
-from powermeans.explaining.features import Feature, last_of, numbers_called, preparation_of
+from powermeans.explaining.features import Feature, last_of, numbers_called
 from powermeans.explaining.tree import Node
 from powermeans.methods.base import CenterEstimator
 from powermeans.plots import fitted
+from powermeans.plots.fitted import preparation_of
 from powermeans.types import FloatArray
 from powermeans_tables.cells.number_forms import NO_VALUE, PAIRS, UNANSWERED, as_number
 from powermeans_tables.preparing.features import EARTH_KM, FeatureOfColumn, features_of

@@ -12,6 +12,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans as SklearnKMeans
 from sklearn.metrics import silhouette_score
+from sklearn.pipeline import make_pipeline
 
 import powermeans
 from powermeans import PowerKMeans, plots
@@ -181,6 +182,22 @@ def test_sparse_matrices_and_tables_are_drawn_as_arrays_are(draw: Any) -> None:
     drawn = [draw(model.fit(X), X) for X in (WIDE, table, sparse.csr_matrix(WIDE))]
     expected, *others = (axes.dataLim.bounds for axes in drawn)
     np.testing.assert_allclose(others, [expected] * 2, rtol=1e-9, atol=1e-9)
+
+
+def test_a_table_is_drawn_as_its_points_by_the_names_of_its_columns(tmp_path) -> None:
+    file, table = tmp_path / "t.csv", pd.DataFrame(WIDE[:, :2], columns=["a", "b"])
+    table.assign(plan=np.where(WIDE[:, 0] > 4, "x", "y")).to_csv(file, index=False)
+    table, model = pd.read_csv(file), PowerKMeans(3, random_state=0)
+    pipeline = make_pipeline(powermeans.Prepare(), clone(model)).fit(table)
+    points = pipeline[0].transform(table)
+    for fitted in (model.fit(file), pipeline):
+        for X in (file, table):
+            axes = plots.profiles(fitted, X)
+            assert [text.get_text() for text in axes.get_xticklabels()] == ["a", "b", "plan: y"]
+            for draw in (plots.clusters, plots.silhouettes, plots.uncertainty, plots.center_bars):
+                drawn, expected = draw(fitted, X), draw(pipeline[1], points)
+                assert drawn.dataLim.bounds == expected.dataLim.bounds
+            pyplot.close("all")
 
 
 def test_objective_and_inertia_are_those_of_the_history_and_lines_compared_are_the_excess() -> None:

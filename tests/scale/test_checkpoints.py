@@ -268,7 +268,7 @@ for is_closed in (True, False):
     if not os.fork():
         if is_closed:
             journal.close()
-        print("held", flush=True)
+        os.write(1, b"held\\n")  # at once: lines of two that print may mix
         sys.stdin.read()
         os._exit(0)
 sys.stdin.read()

@@ -103,6 +103,7 @@ def test_fit_and_predict_add_the_same_columns(how, add, run):
     is_bare = "labels" in how
     assert header.endswith(",".join(["cluster", *asked][: 1 if is_bare and not add else None]))
     assert ("basket" in header) != is_bare
+    assert max(len(digits) for digits in re.findall(r"0\.0*(\d+)", f"{text} 0.0")) <= 6
 
 
 def test_a_model_remembers_how_its_file_was_read(run):

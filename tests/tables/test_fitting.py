@@ -183,6 +183,25 @@ def test_clusters_that_are_the_words_of_a_column_are_doubted(step, run):
     assert (said in run("fit in.csv -k 2 -q -o out.csv").out) == (step == 0)
 
 
+@pytest.mark.parametrize("step", [0, 40])
+def test_words_look_like_no_clusters_from_the_shell_and_in_python(step, run):
+    rng = np.random.default_rng(1)
+    groups, others = rng.integers(0, 3, (2, 300))
+    places = groups if step else others
+    ages = rng.normal(40 + step * groups, 6).round(1)
+    write("in.csv", "age,place", [[age, "NSE"[j]] for age, j in zip(ages, places, strict=True)])
+    choice = run("fit in.csv -k 2-20 -q --json").json["choice"]
+    chosen = powermeans.choose_k("in.csv", random_state=0)
+    assert [choice[name] for name in ("recommended", "certainty", "why")] == [
+        *(chosen.recommended, chosen.certainty, chosen.why)
+    ]
+    assert powermeans.PowerKMeans("auto", random_state=0).fit("in.csv").n_clusters_ == (
+        chosen.recommended
+    )
+    assert (chosen.recommended == 3 and chosen.is_clear) == bool(step)
+    assert powermeans.choose_k("in.csv", [3], random_state=0).recommended == 3
+
+
 def test_a_file_alone_is_clustered_by_the_values_that_are_there(run):
     rows = [[*row, ""] for row in two_groups()]
     rows[3][0] = rows[8][1] = "unknown"

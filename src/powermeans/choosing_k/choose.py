@@ -12,7 +12,7 @@ from typing import Literal
 import numpy as np
 
 from powermeans.choosing_k.centers_by_k import EFFORTS_FOR_EACH_K, centers_by_k, settled_on
-from powermeans.choosing_k.counted import MOST_ROWS, CountedPoints
+from powermeans.choosing_k.counted import MOST_ROWS, CountedPoints, RowsWithWords
 from powermeans.choosing_k.evaluate import (
     CRITERIA,
     Evaluation,
@@ -41,10 +41,55 @@ def choose(
 ) -> ChoiceOfK:
     """Return the number of clusters, with the centers and the criteria of each k.
 
-    Of many rows a sample is asked, and all rows confirm what it says. Where time is limited, a
-    small sample is asked first, and then one as large as the time that is left allows.
+    Words of a table are blurred at random, since words alone look like clusters.
     """
     seed = rng.randint(2**31 - 1, size=10)[1]  # as when the figures of the guide were measured
+    table, began = points.table, time.monotonic()
+    points = points if table is None else table.blurred(seed)
+    choice = _choose_in_time(points, question, rng, seed, listener)
+    is_late = time.monotonic() - began > (listener.end - began) / 3
+    if table is None or choice.certainty == "not clear" or is_late or not question.n_bootstraps:
+        return choice
+    try:
+        return _doubted(choice, table, question, seed + 1)
+    except listener.ends_on:
+        why = "the choice ended before another try confirmed it"
+        return replace(_unclear(choice, why), was_stopped=True)
+
+
+def _doubted(choice: ChoiceOfK, table: RowsWithWords, question: Question, seed: int) -> ChoiceOfK:
+    """Return the choice, unclear if clusters of a table with words are apart by chance."""
+    k, names = choice.recommended, ["separation", "dp_means", "calinski_harabasz"]
+    place = question.sizes.index(k)
+    near = question.sizes[max(place - 1, 0) : place + 2]
+    question = replace(question, sizes=near, criteria=names, n_bootstraps=0)
+
+    def are_apart(*, is_shuffled: bool) -> bool:
+        rows = table.blurred(seed, _ROWS_OF_A_SAMPLE, is_shuffled=is_shuffled)
+        rng, listener = np.random.RandomState(seed), ListenerUntil(None, math.inf)
+        found = _choose_among(rows, question, rng, seed, listener)
+        return found.by_criterion["separation"] == k
+
+    if not are_apart(is_shuffled=False):
+        return _unclear(choice, "in another try its clusters are not apart")
+    if len(table.preparation.used) > 1 and are_apart(is_shuffled=True):
+        why = "clusters are as apart in columns that have nothing to do with each other"
+        return _unclear(choice, why)
+    return choice
+
+
+def _choose_in_time(
+    points: CountedPoints,
+    question: Question,
+    rng: np.random.RandomState,
+    seed: int,
+    listener: ListenerUntil,
+) -> ChoiceOfK:
+    """Choose k among all rows, or in a sample of many, which all rows confirm.
+
+    Where time is limited, a small sample is asked first, and then one as large as the time that is
+    left allows.
+    """
     n_rows, least = points.rows.n_points, max(_LEAST_ROWS, 50 * question.sizes[-1])
     size = n_rows if n_rows <= MOST_ROWS else max(_ROWS_OF_A_SAMPLE, 2 * least)
     small = None
@@ -71,8 +116,9 @@ def recommended_k(
     rng: np.random.RandomState,
     end: float,
 ) -> int:
-    """Return the best k of 2 to 20, or one where there are not more than two different rows."""
-    sizes = list(range(2, min(20, points.n_distinct() - 1) + 1))
+    """Return the best k of 2 to 20, or one where too few rows differ."""
+    n_distinct = points.n_distinct()
+    sizes = list(range(2, min(20, n_distinct - (n_distinct == points.rows.n_points)) + 1))
     if not sizes:
         return 1
     question = Question(

@@ -1,5 +1,7 @@
 """Points whose weights are numbers of copies, in memory or in parts, for the search over k."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -40,6 +42,7 @@ class CountedPoints:
     n_weighing: int  # points with a weight; all points where they are in parts
     unit: float
     columns: UsedColumns | None = None  # None for all
+    table: RowsWithWords | None = None  # that the points are of
 
     @classmethod
     def of(cls, X: Any, sample_weight: Any, needs: Needs) -> Self:
@@ -50,12 +53,18 @@ class CountedPoints:
                 "choose_k writes no checkpoint, and X has one: pass open_data without checkpoint"
             )
         opened = open_points(to_array(X), sample_weight, needs)
-        if opened.parts is None:
-            return cls._in_memory(opened.given, needs)
-        return cls._in_parts(opened, needs)
+        if opened.parts is not None:
+            return cls._in_parts(opened, needs)
+        found = cls.of_given(opened.given, needs)
+        _check_distinct_in_memory(found.rows, needs.fit.n_points)
+        preparation = (opened.given.noted or {}).get("preparation_")
+        if preparation is None or not preparation.has_words:
+            return found
+        return replace(found, table=RowsWithWords(opened.given, needs, preparation))
 
     @classmethod
-    def _in_memory(cls, given: Given, needs: Needs) -> Self:
+    def of_given(cls, given: Given, needs: Needs) -> Self:
+        """Return points in memory, as many of them distinct as there may be."""
         points, measure = wide_if_far(given.array, given.largest), needs.measure
         if (columns := given.used_columns) is not None:
             measure = replace(measure, n_columns=columns.n_columns)
@@ -63,7 +72,6 @@ class CountedPoints:
         n_weighing = int(np.count_nonzero(weights))
         unit = _unit_of_counts(float(weights.sum()), n_weighing)
         rows = rows_for(measure, points, None if given.weights is None else weights * unit)
-        _check_distinct_in_memory(rows, needs.fit.n_points)
         return cls(rows, n_weighing, unit, columns)
 
     @classmethod
@@ -123,6 +131,32 @@ class CountedPoints:
         if callback is None or columns is None:
             return callback
         return lambda state: callback(state.widened(columns.all_of))
+
+
+@dataclass(frozen=True, slots=True)
+class RowsWithWords:
+    """Rows of a table, whose words alone would look like clusters."""
+
+    given: Given
+    needs: Needs
+    preparation: Any
+
+    def blurred(
+        self, seed: int, most: int | None = None, *, is_shuffled: bool = False
+    ) -> CountedPoints:
+        """Return all or some rows with words drawn from ranges without gaps.
+
+        Shuffled, each column is in another order, so that columns have nothing to do with others.
+        """
+        rows = np.sort(np.random.default_rng(seed).permutation(len(self.given.array))[:most])
+        points, weights = self.given.array[rows], self.given.weights
+        points = self.preparation.shuffled(points, seed) if is_shuffled else points
+        given = replace(
+            self.given,
+            array=self.preparation.spread_out(points, seed),
+            weights=None if weights is None else weights[rows],
+        )
+        return CountedPoints.of_given(given, self.needs)
 
 
 def _check_distinct_in_memory(rows: Points, n_needed: int) -> None:

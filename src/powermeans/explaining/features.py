@@ -58,15 +58,9 @@ def last_of(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
-def preparation_of(model: Any) -> Any:
-    """Return what made points of the rows of a table, at the start of a pipeline or of a fit."""
-    first = model.steps[0][1] if isinstance(model, Pipeline) else None
-    return first if hasattr(first, "explained") else getattr(model, "preparation_", None)
-
-
 def in_units(model: Any, X: Any) -> tuple[list[Feature], FloatArray]:
     """Return the columns of the data that a model looks at, and their values, NaN if missing."""
-    if (preparation := preparation_of(model)) is not None:
+    if (preparation := fitted.preparation_of(model)) is not None:
         # A pipeline passes on rows of a file that count, and a fit to a file labels all.
         is_of_fit = not isinstance(model, Pipeline)
         found: tuple[list[Feature], FloatArray] = preparation.explained(X, every_row=is_of_fit)

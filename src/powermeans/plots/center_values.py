@@ -25,7 +25,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     model : estimator
         Fitted.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
+        The points, or the table that the model was fitted to.
     max_features : int, default=12
         The largest number of features to show; they are those in which the clusters differ most.
     ax : Axes, optional
@@ -47,7 +47,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
     >>> ax.get_legend_handles_labels()[1]
     ['0', '1']
     """
-    labels = fitted.labels_of(model, X)
+    model, X, labels, names = fitted.opened(model, X)
     points, found = fitted.points_of(model, X, labels), np.unique(labels)
     scaler = StandardScaler(with_mean=False).fit(points)
     mean, spread = scaler.mean_, scaler.scale_
@@ -63,7 +63,7 @@ def profiles(model: Any, X: PointsLike, *, max_features: int = 12, ax: Axes | No
             ax.fill_between(range(len(low)), low, high, color=color, alpha=0.15, linewidth=0)
         ax.plot(profile, color=color, marker=canvas.marker_of(label), label=str(label))
     ax.axhline(0, color=canvas.INK, linewidth=0.8)
-    names = _short(fitted.names_of(model, X), features)
+    names = _short(names, features)
     ax.set_xticks(range(len(names)), names, rotation=45, ha="right", rotation_mode="anchor")
     ax.set(ylabel="standard deviations from the mean", title="Profiles of the clusters")
     canvas.legend_of_clusters(ax, ncols=-(-len(found) // 16))
@@ -84,7 +84,7 @@ def center_bars(
     model : estimator
         Fitted, with `cluster_centers_`.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
+        The points, or the table that the model was fitted to.
     max_features : int, default=20
         The largest number of features to show; they are those in which the centers differ most.
     ax : Axes, optional
@@ -106,7 +106,8 @@ def center_bars(
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['column 0', 'column 1']
     """
-    centers, labels = fitted.centers_of(model), fitted.labels_of(model, X)
+    model, X, labels, names = fitted.opened(model, X)
+    centers = fitted.centers_of(model)
     if len(centers) > 200:
         raise ValueError(f"model has {len(centers):,} centers, and bars show 200: draw `clusters`")
     mean = np.ravel(fitted.points_of(model, X, labels).mean(axis=0))
@@ -128,7 +129,7 @@ def center_bars(
         step * np.arange(len(centers)),
         [f"{label}\n{100 * size:.0f} %" for label, size in enumerate(sizes)],
     )
-    ax.set_yticks(rows, _short(fitted.names_of(model, X), features))
+    ax.set_yticks(rows, _short(names, features))
     ax.set(xlabel="cluster, and its share", title="Centers (bars) and all points (marks)")
     ax.invert_yaxis()
     canvas.tidy(ax)

@@ -1,18 +1,46 @@
 """Labels, centers, names and points of a fit, as plots and reports need them."""
 
+import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples
 
 from powermeans.errors import ArgumentError, listed, printable
 from powermeans.points.checks.faults import explain_fault, refuse_dates
+from powermeans.system.attributes import forget
 from powermeans.system.containers import check_number, is_tensor, to_array
 from powermeans.types import FloatArray, IndexArray, Labels, SparseMatrix
 
 PointsLike = ArrayLike | SparseMatrix
+
+
+def preparation_of(model: Any) -> Any:
+    """Return what made points of the rows of a table, at the start of a pipeline or of a fit."""
+    first = model.steps[0][1] if isinstance(model, Pipeline) else None
+    return first if hasattr(first, "explained") else getattr(model, "preparation_", None)
+
+
+def as_points(model: Any, X: Any) -> tuple[Any, PointsLike]:
+    """Return the points that were made of a table, and the model of these."""
+    if (preparation := preparation_of(model)) is None:
+        return model, X
+    last = model[1:] if isinstance(model, Pipeline) else model
+    last = copy.copy(last[0] if isinstance(last, Pipeline) and len(last) == 1 else last)
+    forget(last, "preparation_", "feature_names_in_")
+    return last, preparation.transform(X)
+
+
+def opened(model: Any, X: Any) -> tuple[Any, PointsLike, Labels, list[str]]:
+    """Return a model and its points, those of a table if one is given, with labels and names."""
+    last, points = as_points(model, X)
+    labels = labels_of(last, points)
+    if (preparation := preparation_of(model)) is None:
+        return model, X, labels, names_of(model, X)
+    return last, points, labels, [str(name) for name in preparation.get_feature_names_out()]
 
 
 def labels_of(model: Any, X: PointsLike) -> Labels:

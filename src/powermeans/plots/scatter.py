@@ -36,7 +36,7 @@ def clusters(
     model : estimator
         Fitted; of this package, or with `predict` and `cluster_centers_` such as scikit-learn's.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
+        The points, or the table that the model was fitted to.
     boundaries : bool, default=True
         Whether to draw them, if the model predicts and has at most 200 clusters.
     max_points : int, default=20_000
@@ -61,10 +61,10 @@ def clusters(
     >>> plots.clusters(model, X).get_title()
     '3 clusters, 200 points'
     """
-    labels = fitted.labels_of(model, X)
+    model, X, labels, names = fitted.opened(model, X)
     n_clusters = fitted.n_clusters_of(model, labels)
     shown = fitted.sample_of(len(labels), max_points)
-    plane, ax = _plane_of(model, X, labels, shown), canvas.axes_or_new(ax)
+    plane, ax = _plane_of(model, X, labels, names, shown), canvas.axes_or_new(ax)
     _draw_clusters(ax, plane.points, labels[shown], n_clusters)
     if boundaries and hasattr(model, "predict") and n_clusters <= 200:
         _draw_boundaries(ax, model, plane, n_clusters)
@@ -91,7 +91,7 @@ def uncertainty(
     model : estimator
         Fitted.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
+        The points, or the table that the model was fitted to.
     power : float, optional
         The power of the memberships of power k-means. By default the model's own memberships are
         used if it has any, as `FuzzyCMeans` and `SphericalMixture` do, and the power -1 otherwise.
@@ -117,10 +117,10 @@ def uncertainty(
     >>> float(ax.collections[0].get_array().max())  # the point in the middle
     0.5
     """
-    labels = fitted.labels_of(model, X)
+    model, X, labels, names = fitted.opened(model, X)
     shown = fitted.sample_of(len(labels), max_points)
     unsure = 1 - _memberships(model, fitted.rows_of(X, shown), power).max(axis=1)
-    plane, ax = _plane_of(model, X, labels, shown), canvas.axes_or_new(ax)
+    plane, ax = _plane_of(model, X, labels, names, shown), canvas.axes_or_new(ax)
     order = np.argsort(unsure, kind="stable")  # draw unsure points on top
     style = {"cmap": "cividis", "s": _size_of(len(shown)), "linewidths": 0}
     drawn = ax.scatter(*plane.points[order].T, c=unsure[order], **style)
@@ -141,9 +141,11 @@ def _draw_clusters(ax: Axes, flat: FloatArray, labels: Labels, n_clusters: int) 
         canvas.legend_of_clusters(ax, markerscale=max(1.0, 6 / size**0.5))
 
 
-def _plane_of(model: Any, X: PointsLike, labels: Labels, shown: IndexArray) -> Plane:
+def _plane_of(
+    model: Any, X: PointsLike, labels: Labels, names: list[str], shown: IndexArray
+) -> Plane:
     points = fitted.points_of(model, fitted.rows_of(X, shown), labels[shown])
-    return Plane.of(points, fitted.names_of(model, X))
+    return Plane.of(points, names)
 
 
 def _draw_boundaries(ax: Axes, model: Any, plane: Plane, n_clusters: int) -> None:

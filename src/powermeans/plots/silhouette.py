@@ -27,7 +27,7 @@ def silhouettes(
     model : estimator
         Fitted.
     X : {array-like, sparse matrix} of shape (n_samples, n_features)
-        The points.
+        The points, or the table that the model was fitted to.
     max_points : int, default=2000
         If there are more points, a sample of this size is shown, since all pairs are compared; the
         title states this.
@@ -50,7 +50,7 @@ def silhouettes(
     >>> plots.silhouettes(PowerKMeans(2, random_state=0).fit(X), X).get_title()
     'Silhouettes of 4 points, 0.89 in the mean'
     """
-    labels = fitted.labels_of(model, X)
+    model, X, labels, _ = fitted.opened(model, X)
     shown = fitted.sample_of(len(labels), max_points)
     points = fitted.points_of(model, fitted.rows_of(X, shown), labels[shown])
     if len(np.unique(labels[shown])) < 2:

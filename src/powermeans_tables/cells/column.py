@@ -32,7 +32,9 @@ _N_LOOKED_AT = 2_000
 # Columns of numbers may have some cells that are none, such as "see note", which is told.
 _MOST_UNREAD = 0.34
 _NOT_FINITE = r"(?i)^[-+]?inf(?:inity)?$"
-_WITH_UNIT = r"^(?P<number>[-+]?[0-9][0-9.,:' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
+_WITH_UNIT = re.compile(
+    r"^(?P<number>[-+]?[0-9][0-9.,:' ]*)\s*(?P<unit>[a-zA-Zµ°²³/\"]{1,10}|/ ?[0-9]+)\.?$"
+)
 _HOURS = ("h", "hrs", "std", "uhr")
 _SAME = {"eur": "€", "usd": "$", "us$": "$", "gbp": "£", "lbs": "lb", "sec": "s", "hrs": "h"}
 _FACTORS: tuple[dict[str, float], ...] = (
@@ -317,7 +319,7 @@ def plain_numbers(texts: Any) -> tuple[FloatArray, NDArray[np.bool_]] | None:
 
 def _apart(texts: Any) -> tuple[Any, Any]:
     """Return the numbers and the units of texts, null where there are no units."""
-    parts = pc.extract_regex(texts, _WITH_UNIT)
+    parts = pc.extract_regex(texts, _WITH_UNIT.pattern)
     numbers, units = (pc.struct_field(parts, [each]) for each in ("number", "unit"))
     return pc.utf8_trim_whitespace(numbers), units
 
@@ -326,12 +328,8 @@ def _reading_of(texts: Any, some: Sequence[str], hints: Hints) -> Reading:
     """Find how texts are read: the unit that most of them have, and the form of the numbers."""
     found, n_units = _unit_in(texts, some, hints)
     bare = found.apart(texts)[0] if found.unit else texts
-    form = _form_in(bare, _some_of(bare) if found.unit else some, hints, n_units)
-    if found.units is not None:
-        return replace(found, form=form)
-    if form.kind == "date" and not form.order and hints.dates not in (None, "days"):
-        form = replace(form, order=str(hints.dates))
-    if form.kind in ("number", "date") and (is_wrong := _read(bare, form)[1]).any():
+    form, is_wrong = _form_in(bare, _some_of(bare) if found.unit else some, hints, n_units)
+    if found.units is None and form.kind in ("number", "date") and is_wrong.any():
         n_unread = is_wrong.sum() - _are_infinite(bare).sum()  # infinities are refused later
         if n_unread / (len(bare) - bare.null_count) > _MOST_UNREAD:
             form = Form("text", sample=form.sample)
@@ -342,7 +340,7 @@ def _unit_in(texts: Any, some: Sequence[str], hints: Hints) -> tuple[Reading, in
     """Return the unit that all texts have, or those that a factor converts, and their number."""
     plain = Reading(Form("empty")), 0
     for few, least in ((some[:20], 0.5), (some, 0.9)):
-        n_with = sum(re.match(_WITH_UNIT, each) is not None for each in few)
+        n_with = sum(_WITH_UNIT.match(each) is not None for each in few)
         if n_with < max(least * len(few), 1):
             return plain
     if form_of(some, hints.told, hints.thousands).has_suffix:
@@ -364,11 +362,13 @@ def _unit_in(texts: Any, some: Sequence[str], hints: Hints) -> tuple[Reading, in
     return Reading(Form("empty"), unit, in_unit), len({unit, *by_unit})
 
 
-def _form_in(texts: Any, some: Sequence[str], hints: Hints, n_units: int) -> Form:
-    """Return the form of numbers; marks in doubt are settled by the decimal mark of others."""
+def _form_in(
+    texts: Any, some: Sequence[str], hints: Hints, n_units: int
+) -> tuple[Form, NDArray[np.bool_]]:
+    """Return the form of numbers or dates, and which texts are none in it."""
     form = form_of(some, hints.told, hints.thousands)
+    is_wrong = _read(texts, form)[1]
     for _ in range(3):
-        _, is_wrong = _read(texts, form)
         if form.kind != "number" or not is_wrong.any():
             break
         # Later rows may show what the first ones leave open, such as a mark for thousands.
@@ -376,7 +376,15 @@ def _form_in(texts: Any, some: Sequence[str], hints: Hints, n_units: int) -> For
         other = form_of([*some, *_some_of(wrong)], hints.told, hints.thousands)
         if other == form:
             break
-        form = other
+        form, is_wrong = other, _read(texts, other)[1]
+    settled = _settled(form, hints, n_units)
+    return settled, is_wrong if settled is form else _read(texts, settled)[1]
+
+
+def _settled(form: Form, hints: Hints, n_units: int) -> Form:
+    """Return a form whose marks or order in doubt are settled by those of other columns."""
+    if form.kind == "date" and not form.order and hints.dates not in (None, "days"):
+        return replace(form, order=str(hints.dates))
     if not (choices := form.choices):
         return form
     # 1.250 kg are less than 1250 kg beside 500 g.
@@ -403,7 +411,7 @@ _PER_SECOND = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 def is_text(kind: Any) -> bool:
     """Return whether a type of Arrow is that of texts."""
-    return str(kind) in ("string", "large_string", "string_view")
+    return types.is_string(kind) or str(kind) in ("large_string", "string_view")
 
 
 def _with_plain_blanks(texts: Any) -> Any:
@@ -423,15 +431,16 @@ def _as_texts(array: Any) -> Any:
     if types.is_floating(array.type):
         values = array.to_pylist()
         return pa.array([None if v is None or v != v else f"{v:.15g}" for v in values], pa.string())
-    return array.cast(pa.string())
+    return array if types.is_string(array.type) else array.cast(pa.string())
 
 
 def _some_of(texts: Any) -> list[str]:
     """Return some texts from the start and from all over a column."""
     there = texts.drop_null()
-    step = max(1, len(there) // (_N_LOOKED_AT // 2))
-    places = {*range(min(len(there), _N_LOOKED_AT // 2)), *range(0, len(there), step)}
-    some: list[str] = there.take(pa.array(sorted(places), "int64")).to_pylist()
+    if (step := len(there) // (_N_LOOKED_AT // 2)) > 1:
+        places = {*range(_N_LOOKED_AT // 2), *range(0, len(there), step)}
+        there = there.take(pa.array(sorted(places), "int64"))
+    some: list[str] = there.to_pylist()
     return some
 
 
@@ -500,5 +509,5 @@ def one_array(column: Any) -> Any:
             column = column.cast(pa.dictionary(kind.index_type, pa.string()))
         column = column.cast(column.type.value_type)
     if is_text(column.type) or types.is_time(column.type):
-        column = column.cast(pa.string())
+        column = _as_texts(column)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

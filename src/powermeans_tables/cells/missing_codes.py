@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from powermeans.types import FloatArray
 
 _NINES = (9.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0, 99.9, 999.9, 99.99, 999.99)
 _EIGHTS = (8.0, 98.0, 998.0, 9998.0)  # which surveys use beside nines
-_CODES = (-1.0, *_NINES, *(-code for code in _NINES), *_EIGHTS, *(-code for code in _EIGHTS))
+_CODES = np.sort([-1.0, *_NINES, *_EIGHTS, *(-code for code in (*_NINES, *_EIGHTS))])
 _LONGEST_SCALE = 7
 
 
@@ -31,7 +32,7 @@ def missing_codes(columns: Mapping[str, FloatArray]) -> dict[str, dict[float, in
 def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
     """Yield codes that recur far outside the range of the others, or beyond a short scale."""
     there = values[~np.isnan(values)]
-    are_codes = np.isin(there, _CODES)
+    are_codes = _are_codes(there)
     others = there[~are_codes]
     if not are_codes.any() or len(others) < len(there) / 2 or len(np.unique(others[: 2**16])) < 3:
         return
@@ -57,7 +58,7 @@ def _codes_in(values: FloatArray) -> Iterator[tuple[float, int]]:
 def _known_in(values: FloatArray, codes: set[float]) -> Iterator[tuple[float, int]]:
     """Yield the codes of other columns that are outside the range here, however few they are."""
     there = values[~np.isnan(values)]
-    others = there[~np.isin(there, _CODES)]
+    others = there[~_are_codes(there)]
     if len(others) < len(there) / 2 or not len(others):
         return
     low, high = float(others.min()), float(others.max())
@@ -66,6 +67,10 @@ def _known_in(values: FloatArray, codes: set[float]) -> Iterator[tuple[float, in
         is_beyond = max(low - code, code - high) >= max(high - low, 1.0)
         if n_rows and (is_beyond or (_is_scale(others) and (code < low or code >= high + 2))):
             yield code, n_rows
+
+
+def _are_codes(values: FloatArray) -> NDArray[np.bool_]:
+    return np.asarray(_CODES[np.searchsorted(_CODES[:-1], values)] == values)
 
 
 def _is_scale(values: FloatArray) -> bool:

@@ -314,10 +314,12 @@ def _apart(choices: Sequence[Marks], digits: Sequence[str]) -> list[Marks]:
 
 
 def read_values(texts: Any, form: Form) -> tuple[FloatArray, NDArray[np.bool_]]:
-    """Return the numbers of a column of Arrow strings, NaN for none, and which are no numbers."""
-    texts = pc.utf8_trim_whitespace(texts)
-    is_missing = pc.is_in(texts, value_set=pa.array([*NO_VALUE, *form.words]))
-    texts = pc.if_else(is_missing, None, texts)
+    """Return the numbers of Arrow strings without blanks around, NaN for none, and which are none.
+
+    Null stands for missing ones, as the words of the form do.
+    """
+    if form.words:
+        texts = pc.if_else(pc.is_in(texts, value_set=pa.array(form.words)), None, texts)
     readers = {"boolean": _of_booleans, "date": _of_dates, "duration": _of_durations}
     values, is_right = readers.get(form.kind, _of_numbers)(texts, form)
     return values, ~is_right & texts.is_valid().to_numpy(zero_copy_only=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 from powermeans.errors import counted
 from powermeans.explaining.explanation import explain
-from powermeans.explaining.features import preparation_of
 from powermeans.methods.base import CenterEstimator
 from powermeans.optimality.of_points import gap_in_a_moment
+from powermeans.plots.fitted import preparation_of
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import Fitted, Labelled, labelled, show_clusters
 from powermeans_tables.command.data import bare, load_model, naming_entries, opened, read_for

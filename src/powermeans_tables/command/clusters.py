@@ -60,9 +60,12 @@ def labelled(
     fitted: Fitted, results: Results, done: list[str], labels: Labels | None = None
 ) -> Labelled:
     """Count the rows of each cluster, and write them if asked for; predict those without labels."""
+
+    def every_group() -> dict[str, list[Any]]:
+        return groups(_profile(tally, data, names))
+
     model, data, output, names = fitted.model, fitted.data, results.output, fitted.names
-    only_labels = results.labels_only
-    tally = _tally(model, data)
+    tally, columns = _tally(model, data), RowColumns()
     with failures.refusing():
         check_names(names, len(tally.sizes))
     if data.is_in_parts:
@@ -71,33 +74,23 @@ def labelled(
             names = dict(enumerate(_profile(tally, data, names).names))
             tally = _tally(model, data)
         pieces = _in_parts(fitted, tally, results, names)
-        with failures.refusing():
-            if output is not None:
-                write_rows(
-                    output,
-                    data,
-                    pieces,
-                    lambda: groups(_profile(tally, data, names)),
-                    labels_only=only_labels,
-                )
-            collections.deque(pieces, maxlen=0)  # labelling a piece counts its rows
-        columns, profile = RowColumns(), _profile(tally, data, names)
     else:
         with failures.refusing(), naming_entries(data):
             if labels is None:
                 labels, tally.score = labels_and_score(model, data.points, data.weights)
             tally.add(data.points, labels, data.weights)
-            profile = _profile(tally, data, names)
-            columns = about_rows(model, data.points, labels, results.added, profile.names)
+            every_name = _profile(tally, data, names).names
+            columns = about_rows(model, data.points, labels, results.added, every_name)
+        parts = gen_batches(len(labels), _ROWS_AT_ONCE)
+        pieces = ({name: each[part] for name, each in columns.items()} for part in parts)
+    is_quiet, is_bare = results.quiet or data.is_in_parts, results.labels_only
+    with failures.refusing():
         if output is not None:
-            with waiting_for(f"writing {output}", is_quiet=results.quiet):
-                pieces = (
-                    {name: values[part] for name, values in columns.items()}
-                    for part in gen_batches(len(labels), _ROWS_AT_ONCE)
-                )
-                write_rows(output, data, pieces, lambda: groups(profile), labels_only=only_labels)
-    done += [] if output is None else [output]
-    return Labelled(tally, profile, labels, columns)
+            with waiting_for(f"writing {output}", is_quiet=is_quiet):
+                write_rows(output, data, pieces, every_group, labels_only=is_bare)
+            done.append(output)
+        collections.deque(pieces, maxlen=0)  # labelling a part counts its rows
+    return Labelled(tally, _profile(tally, data, names), labels, columns)
 
 
 def _tally(model: Any, data: PreparedRows) -> Tally:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from powermeans.errors import EntryError, ModelFileError
-from powermeans.explaining.features import last_of, preparation_of
+from powermeans.explaining.features import last_of
 from powermeans.methods.streams.base import is_waiting
+from powermeans.plots.fitted import preparation_of
 from powermeans.points.columns import Columns
 from powermeans.scale.checkpoint import is_checkpoint
 from powermeans.scale.files import missing_path

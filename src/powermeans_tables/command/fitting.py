@@ -21,8 +21,8 @@ from powermeans.errors import Argument, TableError, counted
 from powermeans.methods.balanced.balanced_kmeans import BalancedKMeans
 from powermeans.methods.power_kmeans import PowerKMeans
 from powermeans.optimality.of_points import gap_in_a_moment
+from powermeans.scale.parted_data import PartedData
 from powermeans.system.attributes import remember
-from powermeans.types import FloatArray
 from powermeans_tables.command import failures
 from powermeans_tables.command.clusters import (
     Fitted,
@@ -45,7 +45,6 @@ from powermeans_tables.command.options import DataFiles, Scale, Wanted
 from powermeans_tables.command.outputs import SUFFIXES_OF_ROWS, check_outputs, interruptible, listed
 from powermeans_tables.command.screen import Screen, listening, seconds, waiting_for
 from powermeans_tables.opening import PreparedRows
-from powermeans_tables.preparing.kinds import WORDS
 from powermeans_tables.preparing.notes import Note
 from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.reading.files import open_table
@@ -370,33 +369,30 @@ def chosen_k(data: PreparedRows, wanted: Wanted, *, was_asked: bool) -> Chosen:
     settings, sizes, began = wanted.settings, wanted.sizes, time.monotonic()
     if len(sizes) == 1:
         return Chosen(settings)
-    points, weights, notes = _rows_for_k(data, wanted.seed, was_asked=was_asked)
+    notes, rows, has_missing = list[Note](), data.points, data.missing == "observed"
     if not data.is_in_parts:
-        n_distinct = len(np.unique(row_keys(points, np.random.RandomState(0))))
-        most = n_distinct - (n_distinct == len(points))
+        some = copy.copy(data)
+        some.preparation = data.prepare  # of words
+        notes = [] if was_asked or not has_missing else _complete(some)
+        rows, has_missing = PartedData(some, 1, is_limited=False), bool(np.isnan(some.points).any())
+        n_distinct = len(np.unique(row_keys(some.points, np.random.RandomState(0))))
+        most = n_distinct - (n_distinct == len(some.points))
         sizes = range(sizes[0], min(sizes[-1], most) + 1)
         if len(sizes) < 2:
             k = max(1, min(sizes.start, most))
             why = Note(f"k = {k}, since there are too few different rows for more")
             return Chosen(settings | {"n_clusters": k}, [why])
-    limit, has_missing = settings["max_seconds"], data.missing == "observed"
-    if not data.is_in_parts:
-        has_missing = bool(np.isnan(points).any())
+    limit = settings["max_seconds"]
     half = None if limit is None else limit / 2
     with failures.refusing():
         choice = choose_k(
-            points,
+            rows,
             sizes,
-            sample_weight=weights,
             callback=listening(is_quiet=wanted.quiet, sweeps=False),
             missing="observed" if has_missing else "error",
             max_seconds=half,
             **{name: settings[name] for name in ("effort", "random_state", "n_threads")},
         )
-    is_late = half is not None and time.monotonic() - began > half / 3
-    if choice.certainty != "not clear" and not (data.is_in_parts or is_late):
-        doubt = _doubt_on_words(data, choice.recommended, sizes[-1], settings)
-        choice = replace(choice, certainty="not clear", why=doubt) if doubt else choice
     settings["n_clusters"], passed = choice.recommended, time.monotonic() - began
     was_interrupted = choice.was_stopped and passed < (half or math.inf)  # by Ctrl-C
     if was_interrupted:  # a quick fit with the k so far is better than nothing
@@ -409,53 +405,15 @@ def chosen_k(data: PreparedRows, wanted: Wanted, *, was_asked: bool) -> Chosen:
     return Chosen(settings, [*notes, said], choice, was_interrupted)
 
 
-_ROWS_IN_DOUBT = 10_000
-
-
-def _doubt_on_words(data: PreparedRows, k: int, most: int, settings: dict[str, Any]) -> str:
-    """Say why clusters of a table with words may be apart by chance, or by one column alone."""
-    from powermeans.methods.functions.choose_k import choose_k
-
-    def are_apart(points: FloatArray) -> bool:
-        found = choose_k(
-            data.prepare.spread_out(points, seed),
-            range(max(1, k - 1), min(k + 2, most) + 1),
-            sample_weight=None if data.weights is None else data.weights[rows],
-            criteria=["separation", "dp_means"],
-            missing="observed" if np.isnan(points).any() else "error",
-            random_state=seed,
-            n_threads=settings["n_threads"],
-        )
-        return bool(found.by_criterion["separation"] == k)
-
-    seed = (settings["random_state"] + 1) % 2**32
-    if not any(column.kind in WORDS for column in data.prepare.used):
-        return ""
-    rows = np.sort(np.random.default_rng(seed).permutation(len(data.points))[:_ROWS_IN_DOUBT])
-    points = data.points[rows]
-    if not are_apart(points):
-        return "in another try its clusters are not apart"
-    if len(data.prepare.used) > 1 and are_apart(data.prepare.shuffled(points, seed)):
-        return "clusters are as apart in columns that have nothing to do with each other"
-    return ""
-
-
-def _rows_for_k(data: PreparedRows, seed: int, *, was_asked: bool) -> tuple[Any, Any, list[Note]]:
-    """Return the whole rows, which all criteria know, if most are whole, and a line on that.
-
-    Where missing values were asked for, all rows choose k by the criteria that know these.
-    """
-    if data.is_in_parts:
-        return data.points, None, []
-    points, weights = data.prepare.spread_out(data.points, seed), data.weights
-    if data.missing != "observed" or was_asked:
-        return points, weights, []
-    is_whole = ~np.isnan(points).any(axis=1)
+def _complete(rows: PreparedRows) -> list[Note]:
+    """Keep the complete rows, which all criteria know, if most are, and return a note on that."""
+    is_whole = ~np.isnan(rows.points).any(axis=1)
     n_whole = np.count_nonzero(is_whole)
-    if not len(points) / 2 <= n_whole < len(points):
-        return points, weights, []
-    said = Note(f"k was chosen from the {n_whole:,} complete rows")
-    return points[is_whole], None if weights is None else weights[is_whole], [said]
+    if not len(rows.points) / 2 <= n_whole < len(rows.points):
+        return []
+    rows.points = rows.points[is_whole]
+    rows.weights = None if rows.weights is None else rows.weights[is_whole]
+    return [Note(f"k was chosen from the {n_whole:,} complete rows")]
 
 
 def show_choice(screen: Screen, choice: Any, data: PreparedRows) -> None:
@@ -467,5 +425,5 @@ def show_choice(screen: Screen, choice: Any, data: PreparedRows) -> None:
         rows.append([str(k), f"{inertia:.6g}", fall, ", ".join(said_by)])
     screen.say()
     screen.show(["k", "inertia", "fall", "said by"], rows, left=[3])
-    if any(column.kind in WORDS for column in data.prepare.used):
+    if data.prepare.has_words:
         screen.say("inertia: with words blurred at random, since words alone look like clusters")

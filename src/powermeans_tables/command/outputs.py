@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from powermeans.scale.parted_data import is_read_with
 from powermeans.system.atomic_write import atomic_write
 from powermeans.system.label_files import write_npy
+from powermeans.types import FloatArray
 from powermeans_tables.cells.arrow import csv, pa, parquet, pc
 from powermeans_tables.cells.column import values_of
 from powermeans_tables.command import failures
@@ -147,8 +148,17 @@ def table_of(columns: RowColumns, is_used: NDArray[np.bool_] | None = None) -> A
 def _arrow_of(values: NDArray[Any]) -> Any:
     if values.dtype.kind == "O":
         return pa.array(values, pa.string())
-    is_present = values == values if values.dtype.kind == "f" else values >= 0
-    return pa.array(values, mask=~is_present)
+    if values.dtype.kind == "f":
+        return pa.array(_to_six_digits(values), mask=np.isnan(values))
+    return pa.array(values, mask=values < 0)
+
+
+def _to_six_digits(values: FloatArray) -> FloatArray:
+    """Round numbers to six digits, more than which nobody reads."""
+    values = values.astype(np.float64, copy=False)
+    places = 5 - np.floor(np.log10(np.maximum(np.abs(values), 1e-300)))
+    up, down = 10.0 ** np.maximum(places, 0), 10.0 ** np.maximum(-places, 0)  # both are whole
+    return np.asarray(np.rint(values * up / down) / up * down)
 
 
 def _write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -126,9 +127,9 @@ class Column:
         names = (self.name, self.other, self.of_list)
         texts = (*names, self.kind, self.why, self.unit, *self.words, *self.codes)
         numbers = (*self.offsets, *self.scales)
-        are_right = all(type(text) is str for text in texts) and self.kind in KINDS
-        are_right &= all(type(number) is float and np.isfinite(number) for number in numbers)
-        if not are_right or not all(type(level) is int for level in self.levels):
+        are_right = {*map(type, texts)} == {str} and self.kind in KINDS
+        are_right &= {*map(type, numbers)} <= {float} and all(map(math.isfinite, numbers))
+        if not are_right or not {*map(type, self.levels)} <= {int}:
             raise ValueError(f"a column {self.name!r:.40} is not as columns are")
 
     @property

@@ -50,10 +50,11 @@ def notes_on_cells(encoder: Encoder, n_rows: int) -> Iterator[Note]:
     """Yield notes on cells that are no numbers: a doubt, except on few rows of recurring words."""
     doubts, others = list[str](), list[str]()
     for name, counts in encoder.unread.items():
-        form = encoder.cells[name].form
-        is_known = counts.keys() <= {*form.words} and counts.total() <= _FEW * n_rows
-        words = [f'"{word:.30}" ({counted(n, "row")})' for word, n in counts.most_common()]
-        (others if is_known else doubts).extend([f'{some(words, 3)} in "{name}"'] * bool(words))
+        if counts:
+            known = {*encoder.cells[name].form.words}
+            is_known = counts.keys() <= known and counts.total() <= _FEW * n_rows
+            words = [f'"{word:.30}" ({counted(n, "row")})' for word, n in counts.most_common()]
+            (others if is_known else doubts).append(f'{some(words, 3)} in "{name}"')
     for said, is_doubt in ((doubts, True), (others, False)):
         if said:
             yield Note(f"taken for missing, since no numbers: {some(said)}", is_doubt)
@@ -166,7 +167,8 @@ def doubts_on_values(columns: Mapping[str, FloatArray], numbers: IndexArray) -> 
         if np.isinf(values).any():  # which is refused with its row when all rows are read
             continue
         there = values[~np.isnan(values)]
-        low, middle, high = np.quantile(there, [0.05, 0.5, 0.95])
+        places = np.multiply((0.05, 0.5, 0.95), len(there) - 1)
+        low, middle, high = np.interp(places, np.arange(len(there)), np.sort(there))
         others = there[there != 0]
         n_zeros = len(there) - len(others)
         least = 1.0 if (there == np.rint(there)).all() else 0.0  # 0, 1 and 2 are counts

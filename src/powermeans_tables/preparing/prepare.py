@@ -332,7 +332,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         if guessed:
             in_words = codes_in_words(guessed, is_whole=is_whole)
             code_notes.append(Note(in_words, is_doubt=True))
-        found = [replace(one, of_list=table.lists.get(one.name, "")) for one in found]
+        in_lists = ((one, table.lists.get(one.name, "")) for one in found)
+        found = [replace(one, of_list=of_list) if of_list else one for one, of_list in in_lists]
         found = kinds.with_places(found, lambda name: cells[name].numbers, told)
         found, notes_on_series = self._with_series(found)
         found = [_without_empty(column, cells[column.name], told) for column in found]
@@ -622,12 +623,15 @@ class Prepare(TransformerMixin, BaseEstimator):
             found |= dict(features.decode(column, values[:, part]))
         return found
 
+    @property
+    def has_words(self) -> bool:
+        """Whether words count in distances."""
+        return any(column.kind in WORDS for column in self.used)
+
     def spread_out(self, X: ArrayLike, random_state: Any = None) -> FloatArray:
         """Return points whose words are drawn from ranges without gaps, to choose k by."""
-        random = check_random_state(random_state)
-        has_words = any(column.kind in WORDS for column in self.used)
-        found: FloatArray = (np.array if has_words else np.asarray)(X, dtype=np.float64)
-        for column, part in features.parts_of(self.used) if has_words else ():
+        random, found = check_random_state(random_state), np.array(X, dtype=np.float64)
+        for column, part in features.parts_of(self.used):
             found[:, part] += features.noise_of(column, found[:, part], random)
         return found
 
@@ -730,7 +734,8 @@ class Prepare(TransformerMixin, BaseEstimator):
         told: Mapping[str, str],
     ) -> tuple[list[Column], dict[str, dict[float, int]]]:
         """Take numbers that look like codes for missing values, and understand columns again."""
-        found = [replace(one, codes=[*one.codes, *given.get(one.name, ())]) for one in columns]
+        with_given = ((one, given.get(one.name)) for one in columns)
+        found = [replace(one, codes=[*one.codes, *own]) if own else one for one, own in with_given]
         if self.codes == "none":
             return found, {}
         numbers = {

@@ -250,7 +250,8 @@ class Table(Stream):
     def warn_of_totals(self) -> None:
         """Warn of rows that are left out as totals, if there are any."""
         if self.totals:
-            warn_caller(f"{self.name}: {self.said_of_totals}")
+            way_out = "keep_totals=True of `open_table` uses all rows"
+            warn_caller(f"{self.name}: {self.said_of_totals} ({way_out})")
 
     @property
     def how_read(self) -> list[str]:

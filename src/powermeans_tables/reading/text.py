@@ -62,7 +62,9 @@ class _Text:
                 "file of NumPy"
             )
         longest = max(map(len, lines[self.layout.n_skipped :]), default=0)
-        self._block_bytes, self._has_long_cells = max(_BLOCK_BYTES, 4 * longest), False
+        # Every block costs each column, of which long rows have many.
+        self._block_bytes = max(_BLOCK_BYTES, 4 * longest, min(64 * longest, 32 * _BLOCK_BYTES))
+        self._has_long_cells = False
         with open(self.path, "rb") as stored:
             stored.seek(max(n_bytes - 2**11, 0))
             self._end = stored.read().decode(self.encoding, errors="replace")
@@ -111,7 +113,9 @@ class _Text:
                 invalid_row_handler=None if in_order else self._passed_over,
             ),
             convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(keys, pa.string()), strings_can_be_null=False
+                column_types=dict.fromkeys(keys, pa.string()),
+                # For texts these do nothing, and every column would have tables of its own of them.
+                **dict.fromkeys(("null_values", "true_values", "false_values"), ()),
             ),
         ) as read:
             for batch in read:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import re
@@ -16,12 +15,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from powermeans.optimality.of_points import gap_in_a_moment
+from powermeans.plots import fitted
 from powermeans.plots.fitted import PointsLike
 from powermeans.points.streams import is_stream
 from powermeans.system.atomic_write import atomic_write
-from powermeans.system.attributes import forget
 from powermeans.system.containers import is_dask, to_array
-from powermeans_tables.preparing.prepare import Prepare
 from powermeans_tables.report.details import Section, details
 from powermeans_tables.report.overview import map_data, map_of, overview
 from powermeans_tables.report.profile import without_names
@@ -95,12 +93,8 @@ def report(
     ...     written.stat().st_size < 100_000
     True
     """
-    prepare = getattr(model, "preparation_", None)
-    if isinstance(getattr(model, "steps", [[None]])[0][-1], Prepare):
-        (_, prepare), model = model.steps[0], model[1:]
-    if prepare is not None and not is_dask(X):
-        X, model, scalers = prepare.transform(X), copy.copy(model), [prepare, *scalers]
-        forget(model, "preparation_")
+    if (prepare := fitted.preparation_of(model)) is not None and not is_dask(X):
+        (model, X), scalers = fitted.as_points(model, X), [prepare, *scalers]
     if is_dask(X) or is_stream(X):
         kind = "a Dask collection" if is_dask(X) else "to be read part by part"
         raise ValueError(

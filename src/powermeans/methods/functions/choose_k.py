@@ -74,7 +74,8 @@ def choose_k(
     ----------
     X : {array-like, sparse matrix} of shape (n_samples, n_features), path, chunks, PartedData, Dask
         The points. Scale the columns first, as for any clustering. A path, chunks, what `open_data`
-        returns and Dask collections are read part by part.
+        returns and Dask collections are read part by part. Words in a file that fits into memory
+        are blurred at random, since words alone look like clusters.
     k_range : iterable of int, default=range(2, 21)
         The values of k to try, increasing, up to the number of distinct rows. Let the range extend
         beyond the largest k that you expect, without gaps. If it includes 1, "separation" and "bic"
