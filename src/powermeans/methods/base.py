@@ -344,8 +344,9 @@ class CenterEstimator(
         return Listener(callback, self._lines() if self.verbose else None, *others)
 
     def _lines(self) -> Any:
-        is_each = self.verbose > 1
-        return Lines(details=is_each, seconds=float(not is_each), first=_FIRST_LINE)
+        if self.verbose > 1:
+            return Lines(details=True, seconds=0.0)
+        return Lines(first=_FIRST_LINE)
 
     def _of_a_sweep(self, centers: FloatArray) -> dict[str, Any] | None:
         """Return what a copy that scikit-learn's callbacks get after a sweep needs to predict.
